@@ -541,6 +541,19 @@ def with_advice(
     return decorate
 
 
+def keep_parameters(estimator: Any, given: Mapping[str, Any]) -> None:
+    """Set the arguments of a constructor as attributes of the same names, and do nothing else.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Whose constructor it is.
+    given : mapping
+        Its ``locals()``.
+    """
+    vars(estimator).update((name, value) for name, value in given.items() if name != "self")
+
+
 def refused_parameter(kind: type, given: Mapping[str, Any]) -> str | None:
     """A sentence on a parameter that a class does not have; None if it has all.
 

@@ -1,7 +1,7 @@
 """Examples of queries about rows in other coordinates, or cut to some columns."""
 
 import numpy as np
-from example_of_a_query import Example
+from example_of_a_query import Example, rows_of_all_sizes
 
 from skdp.privacy.queries import (
     GradientAndShareQuery,
@@ -54,15 +54,9 @@ def queries(rng):
         yield GradientDifferenceQuery(gradient, w + rng.normal(size=w.shape))
         yield GradientAndShareQuery(gradient, 0.2)
         yield GradientSizesQuery(problem, w, np.geomspace(0.01, 1, 7))
-        yield MomentsQuery(bounds, N, problem.n_rows, True)
+        yield MomentsQuery(problem, True)
         yield SelectionQuery(problem, w, 0.2, np.arange(problem.n_features), 1)
         yield ResidualQuantileQuery(problem, w, np.linspace(-1, 1, 5), 0.4, sizes=True)
-
-
-def rows_of_all_sizes(rng):
-    X = rng.normal(size=(N, D)) * 10.0 ** rng.uniform(-3, 3, size=(N, 1))
-    X[rng.integers(N)] *= rng.choice([0.0, 1e300, 1e160, 1e-300])
-    return np.clip(X, -1e305, 1e305)
 
 
 def random_examples():
@@ -74,7 +68,8 @@ def random_examples():
             rng.integers(classes, size=N) * 1.0 if classes else rng.uniform(-2, 2, N)
             for _ in range(2)
         )
-        yield Example(query, rows_of_all_sizes(rng), y, rows_of_all_sizes(rng), other_y)
+        X, other_X = rows_of_all_sizes(rng, N, D), rows_of_all_sizes(rng, N, D)
+        yield Example(query, X, y, other_X, other_y)
 
 
 EXAMPLES = {}

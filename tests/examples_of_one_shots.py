@@ -5,7 +5,7 @@ from math import isfinite, sqrt
 from typing import ClassVar
 
 import numpy as np
-from example_of_a_query import Example
+from example_of_a_query import Example, data_of, rows_of_all_sizes
 
 from skdp.privacy.queries import NormalEquationsQuery, PerturbedMinimumQuery, Query
 from skdp.problem import Problem, RowBounds, RowMap, TargetBounds
@@ -66,19 +66,12 @@ def slopes():
                 yield problem, clip
 
 
-def rows_of_all_sizes(rng):
-    X = rng.normal(size=(N, D)) * 10.0 ** rng.uniform(-3, 3, size=(N, 1))
-    X[rng.random((N, D)) < 0.2] = 0.0
-    X[0] *= rng.choice([0.0, 1e300, 1e-300, 1e160])
-    return np.clip(X, -1e305, 1e305)
-
-
 def random_slopes():
     rng = np.random.default_rng(10)
     for problem, clip in slopes():
         w = rng.normal(size=problem.shape) * 10.0 ** rng.uniform(-2, 3)
-        parts = [part for _ in range(2) for part in (rows_of_all_sizes(rng), labels(rng))]
-        yield SlopeExample(PerturbedMinimumQuery(problem, clip, WEAK, 1.0), *parts, w)
+        query = PerturbedMinimumQuery(problem, clip, WEAK, 1.0)
+        yield SlopeExample(query, *data_of(problem.loss, rng), w)
 
 
 def residual_slopes():
@@ -126,10 +119,6 @@ def random_slopes_of_a_class():
         yield SlopeExample(query, *parts, w)
 
 
-def labels(rng):
-    return rng.integers(0, 2, N).astype(float)
-
-
 def crafted_slopes():
     """Rows on either side of a hyperplane, nearly parallel to it, and on the wrong side of it."""
     for problem, clip in slopes():
@@ -146,7 +135,7 @@ def crafted_slopes():
 
 def equations(bounds, balance):
     k = D if bounds.row_map is None else bounds.row_map.n_features
-    return NormalEquationsQuery(bounds, N, k + bool(bounds.intercept_value), balance)
+    return NormalEquationsQuery(Problem(Squared(), N, k, bounds), balance)
 
 
 def random_equations():

@@ -3,37 +3,35 @@
 Columns of a row are the prediction, the group and the scores of three classes, or of two.
 """
 
-from dataclasses import replace
-
 import numpy as np
 from example_of_a_query import Example
 
 from skdp.privacy.queries import (
-    AbsoluteError,
-    BrierScore,
     GroupMeansQuery,
-    LogLoss,
-    MeanRocAreaTerm,
     MetricMeansQuery,
     OutcomeCountsQuery,
-    RocAreaTerm,
-    SquaredError,
-    SquaredR2Term,
-    Target,
+    absolute_error,
+    brier_score,
+    clipped_target,
+    log_loss,
+    mean_roc_area_term,
+    roc_area_term,
+    squared_error,
+    squared_r2_term,
 )
 
 N, GROUPS = 4, 3
 EDGES = np.linspace(0, 1, 9)
 # Distributions of scores in two classes, one of which is rare.
-RARE = RocAreaTerm(EDGES, EDGES**0.5, EDGES**2, 0.8, 0.1)
-COMMON = replace(RARE, share=0.7)
-SEVERAL = MeanRocAreaTerm(
+RARE = roc_area_term(EDGES, EDGES**0.5, EDGES**2, 0.8, 0.1)
+COMMON = roc_area_term(EDGES, EDGES**0.5, EDGES**2, 0.8, 0.7)
+SEVERAL = mean_roc_area_term(
     EDGES, np.tile(EDGES**0.5, (3, 1)), np.tile(EDGES**2, (3, 1)), np.array([0.8, 0.7, 0.6]),
     np.array([0.1, 0.6, 0.3]),
 )  # fmt: skip
 BOUNDS = (-2.0, 6.0, 3.0)
-REGRESSION = (SquaredError(*BOUNDS), AbsoluteError(*BOUNDS), Target(*BOUNDS))
-R2_TERM = SquaredR2Term(*BOUNDS, mean=1.0, unexplained=0.4)
+REGRESSION = (squared_error(*BOUNDS), absolute_error(*BOUNDS), clipped_target(*BOUNDS))
+R2_TERM = squared_r2_term(*BOUNDS, mean=1.0, unexplained=0.4)
 
 
 def rows_of_a_classifier(rng, n_classes, n_scores):
@@ -79,11 +77,11 @@ def crafted_counts():
 
 def random_means():
     rng = np.random.default_rng(22)
-    losses = (LogLoss(0.2), BrierScore())
-    for metrics in ((LogLoss(0.01),), (BrierScore(),), losses, (SEVERAL,)):
+    losses = (log_loss(0.2), brier_score())
+    for metrics in ((log_loss(0.01),), (brier_score(),), losses, (SEVERAL,)):
         rows = [rows_of_a_classifier(rng, 3, 3) for _ in range(2)]
         yield Example(MetricMeansQuery(metrics, N), *rows[0], *rows[1])
-    for metrics in ((RARE,), (COMMON,), (COMMON, LogLoss(0.05))):
+    for metrics in ((RARE,), (COMMON,), (COMMON, log_loss(0.05))):
         rows = [rows_of_a_classifier(rng, 2, 2) for _ in range(2)]
         yield Example(MetricMeansQuery(metrics, N), *rows[0], *rows[1])
     for metrics in (REGRESSION, (R2_TERM,), *((metric,) for metric in REGRESSION)):
@@ -95,7 +93,7 @@ def random_means():
 def crafted_means():
     """All metrics at the low end of their range against all at the high one."""
     sure = np.tile([0.0, 0.0, 1.0, 0.0], (N, 1))
-    for metrics in ((LogLoss(0.01), BrierScore()), (LogLoss(0.2),), (BrierScore(),)):
+    for metrics in ((log_loss(0.01), brier_score()), (log_loss(0.2),), (brier_score(),)):
         query = MetricMeansQuery(metrics, N)
         yield Example(query, sure, np.zeros(N), sure, np.ones(N))
     highest = np.tile([0.0, 0.0, 0.0, 1.0], (N, 1))
@@ -113,7 +111,7 @@ def crafted_means():
 
 def random_group_means():
     rng = np.random.default_rng(23)
-    for metrics in ((LogLoss(0.01),), (LogLoss(0.2), BrierScore())):
+    for metrics in ((log_loss(0.01),), (log_loss(0.2), brier_score())):
         rows = [rows_of_a_classifier(rng, 3, 3) for _ in range(2)]
         yield Example(GroupMeansQuery(MetricMeansQuery(metrics, N), GROUPS), *rows[0], *rows[1])
     for metrics in (REGRESSION[:2], *((metric,) for metric in REGRESSION[:2])):

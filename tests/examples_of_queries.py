@@ -9,7 +9,7 @@ import math
 from dataclasses import replace
 
 import numpy as np
-from example_of_a_query import Example
+from example_of_a_query import Example, data_of, rows_of_all_sizes
 from examples_of_columns import EXAMPLES as COLUMNS
 from examples_of_coordinates import EXAMPLES as COORDINATES
 from examples_of_gradient_differences import EXAMPLES as DIFFERENCES
@@ -73,31 +73,11 @@ def gradients():
                 yield problem, clip
 
 
-def encoded_targets(problem, rng):
-    loss = problem.loss
-    if type(loss) in REGRESSION:
-        return 10.0 ** rng.uniform(-2, 3, N) * rng.choice([-1.0, 1.0], N)
-    return rng.integers(0, max(2, loss.n_scores), N).astype(float)
-
-
-def random_rows(rng):
-    """Rows of all sizes, zero, tiny and huge ones among them."""
-    X = rng.normal(size=(N, D)) * 10.0 ** rng.uniform(-3, 3, size=(N, 1))
-    X[rng.random((N, D)) < 0.2] = 0.0
-    special = [0.0, 1e300, 1e-300, 1e160, 1e-170]
-    for i in np.flatnonzero(rng.random(N) < 0.3):
-        X[i] *= special[rng.integers(len(special))]
-    return np.clip(X, -1e305, 1e305)
-
-
 def random_gradients(seed=0):
     rng = np.random.default_rng(seed)
     for problem, clip in gradients():
         w = rng.normal(size=problem.shape) * 10.0 ** rng.uniform(-2, 3)
-        rows = [
-            part for _ in range(2) for part in (random_rows(rng), encoded_targets(problem, rng))
-        ]
-        yield Example(GradientQuery(problem, w, clip), *rows)
+        yield Example(GradientQuery(problem, w, clip), *data_of(problem.loss, rng))
 
 
 def crafted_gradients():
@@ -152,7 +132,7 @@ def random_histograms():
     edges = [np.array([0.5]), np.geomspace(1e-3, 1e3, 9), np.linspace(-20, 20, 5), np.empty(0)]
     for of in ("row_norm", "target", "target_size"):
         for e in edges:
-            rows = [(random_rows(rng), rng.normal(scale=10.0, size=N)) for _ in range(2)]
+            rows = [(rows_of_all_sizes(rng), rng.normal(scale=10.0, size=N)) for _ in range(2)]
             yield Example(HistogramQuery(of, e), *rows[0], *rows[1])
             if of == "row_norm":
                 yield Example(HistogramQuery(of, e, SCALING), *rows[0], *rows[1])
@@ -169,7 +149,7 @@ def random_sizes():
     rng = np.random.default_rng(4)
     for example in random_gradients(5):
         query = GradientSizesQuery(example.query.problem, example.query.w, np.geomspace(0.1, 10, 7))
-        yield Example(query, random_rows(rng), example.y, example.other_X, example.other_y)
+        yield Example(query, rows_of_all_sizes(rng), example.y, example.other_X, example.other_y)
 
 
 def crafted_sizes():
@@ -216,7 +196,7 @@ def moments_bounds():
 
 def moments(bounds, full):
     k = D if bounds.row_map is None else bounds.row_map.n_features
-    return MomentsQuery(bounds, N, k + bool(bounds.intercept_value), full)
+    return MomentsQuery(Problem(Logistic(), N, k, bounds), full)
 
 
 def random_moments():
@@ -224,7 +204,7 @@ def random_moments():
     for bounds in moments_bounds():
         for full in (True, False):
             query, y = moments(bounds, full), np.zeros(N)
-            yield Example(query, random_rows(rng), y, random_rows(rng), y)
+            yield Example(query, rows_of_all_sizes(rng), y, rows_of_all_sizes(rng), y)
 
 
 def crafted_moments():
@@ -250,10 +230,8 @@ def random_score_scales():
     for problem in score_scales():
         for scales, reach in (([0.3, 0.55, 1.0, 1.8, 3.3], 2.5), ([1.0, 2.0], 8.0)):
             w = rng.normal(size=problem.shape) * 10.0 ** rng.uniform(-1, 2)
-            rows = [
-                part for _ in range(2) for part in (random_rows(rng), encoded_targets(problem, rng))
-            ]
-            yield Example(ScoreScaleQuery(problem, w, np.array(scales), reach), *rows)
+            query = ScoreScaleQuery(problem, w, np.array(scales), reach)
+            yield Example(query, *data_of(problem.loss, rng))
 
 
 def crafted_score_scales():

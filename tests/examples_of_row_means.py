@@ -1,10 +1,11 @@
 """Examples of the query for means of rows, for the battery in ``test_every_query.py``."""
 
 import numpy as np
-from example_of_a_query import Example
+from example_of_a_query import Example, rows_of_all_sizes
 
 from skdp.privacy.queries import RowMeansQuery
-from skdp.problem import ColumnBounds, ColumnScaling, RowBounds, RowMap
+from skdp.problem import ColumnBounds, ColumnScaling, Problem, RowBounds, RowMap
+from skdp.problem.losses import Logistic
 
 N, D = 4, 3
 
@@ -27,11 +28,8 @@ def bounds():
         yield RowBounds(2.0, 0.4, nonnegative=nonnegative, scaling=scaling)
 
 
-def rows_of_all_sizes(rng):
-    X = rng.normal(size=(N, D)) * 10.0 ** rng.uniform(-3, 3, size=(N, 1))
-    X[rng.random((N, D)) < 0.2] = 0.0
-    X[rng.integers(N)] *= rng.choice([0.0, 1e300, 1e160, -1e160, 1e-300])
-    return np.clip(X, -1e305, 1e305)
+def row_means(bounds, k):
+    return RowMeansQuery(Problem(Logistic(), N, D, bounds), k)
 
 
 def random_means():
@@ -43,7 +41,7 @@ def random_means():
                 for _ in range(2)
                 for part in (rows_of_all_sizes(rng), rng.integers(0, k, N).astype(float))
             ]
-            yield Example(RowMeansQuery(bound, N, k), *rows)
+            yield Example(row_means(bound, k), *rows)
 
 
 def crafted_means():
@@ -55,13 +53,11 @@ def crafted_means():
         signed = RowBounds(2.0, row_map=row_map)
         one_sided = RowBounds(2.0, row_map=row_map, nonnegative=True)
         for k in (1, 3):
-            yield Example(RowMeansQuery(signed, N, k), along, first, -along, first)
-            yield Example(RowMeansQuery(one_sided, N, k), along, first, across, first)
-        yield Example(RowMeansQuery(one_sided, N, 3), along, first, along, last)
+            yield Example(row_means(signed, k), along, first, -along, first)
+            yield Example(row_means(one_sided, k), along, first, across, first)
+        yield Example(row_means(one_sided, 3), along, first, along, last)
     # The intercept entry is part of a row; different classes do not share it.
-    yield Example(
-        RowMeansQuery(RowBounds(2.0, 1.5, nonnegative=True), N, 2), along, first, along, last
-    )
+    yield Example(row_means(RowBounds(2.0, 1.5, nonnegative=True), 2), along, first, along, last)
 
 
 EXAMPLES = {RowMeansQuery: (list(random_means()), list(crafted_means()))}

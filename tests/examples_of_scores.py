@@ -3,7 +3,7 @@
 from math import log, sqrt
 
 import numpy as np
-from example_of_a_query import Example
+from example_of_a_query import Example, data_of
 
 from skdp.privacy.queries import ScoreAndCurvatureQuery, ScoreMomentsQuery
 from skdp.problem import (
@@ -32,19 +32,6 @@ def problems():
                 yield Problem(loss, N, D, RowBounds(2.0, constant, target, scaling=scaling))
 
 
-def rows_of_all_sizes(rng):
-    X = rng.normal(size=(N, D)) * 10.0 ** rng.uniform(-3, 3, size=(N, 1))
-    X[rng.random((N, D)) < 0.2] = 0.0
-    X[0] *= rng.choice([0.0, 1e300, 1e-300, 1e160])
-    return np.clip(X, -1e305, 1e305)
-
-
-def targets(problem, rng):
-    if problem.loss.squared:
-        return 10.0 ** rng.uniform(-2, 3, N) * rng.choice([-1.0, 1.0], N)
-    return rng.integers(0, max(2, problem.loss.n_scores), N).astype(float)
-
-
 def influences(problem, rng):
     """Few and many coordinates, models near zero and far away, and bounds of all sizes."""
     p = problem.n_parameters
@@ -60,10 +47,8 @@ def random_scores(seed, query_of):
     rng = np.random.default_rng(seed)
     for problem in problems():
         for influence in influences(problem, rng):
-            rows = [
-                part for _ in range(2) for part in (rows_of_all_sizes(rng), targets(problem, rng))
-            ]
-            yield Example(query_of(problem, influence, rng), *rows)
+            query = query_of(problem, influence, rng)
+            yield Example(query, *data_of(problem.loss, rng))
 
 
 def random_curvatures(problem, influence, rng):

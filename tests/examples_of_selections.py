@@ -4,7 +4,7 @@ Their sensitivity is the range of the scores: how far the difference of two of t
 """
 
 import numpy as np
-from example_of_a_query import Example
+from example_of_a_query import Example, rows_of_all_sizes
 
 from skdp.privacy.queries import ResidualQuantileQuery, SelectionQuery
 from skdp.problem import Problem, RowBounds, RowMap, TargetBounds
@@ -31,16 +31,6 @@ def problems():
     yield problem(norm=2.0, row_map=RowMap(np.ones(D), rng.normal(size=(D, 4)), np.ones(4), 1.5))
 
 
-def rows(rng):
-    """Rows of all sizes, zero, tiny and huge ones among them."""
-    X = rng.normal(size=(N, D)) * 10.0 ** rng.uniform(-2, 3, size=(N, 1))
-    X[rng.random((N, D)) < 0.2] = 0.0
-    special = [0.0, 1e300, 1e-300, 1e160, 1e-170]
-    for i in np.flatnonzero(rng.random(N) < 0.3):
-        X[i] *= special[rng.integers(len(special))]
-    return np.clip(X, -1e305, 1e305)
-
-
 def random_selections():
     rng = np.random.default_rng(13)
     for p in problems():
@@ -48,7 +38,7 @@ def random_selections():
             for w in (np.zeros(p.n_rows), rng.normal(size=p.n_rows)):
                 candidates = np.arange(p.n_features)[rng.integers(2) :]
                 query = SelectionQuery(p, w, clip, candidates, 2, bool(rng.integers(2)))
-                X, other_X = rows(rng), rows(rng)
+                X, other_X = rows_of_all_sizes(rng, N), rows_of_all_sizes(rng, N)
                 yield Example(query, X, rng.normal(size=N), other_X, rng.normal(size=N))
 
 
@@ -78,7 +68,8 @@ def random_quantiles():
                 w = 0.01 * rng.normal(size=p.n_rows)
                 query = ResidualQuantileQuery(p, w, edges, share, sizes)
                 targets = rng.uniform(-1, 1, size=(2, N))
-                yield Example(query, rows(rng), targets[0], rows(rng), targets[1])
+                X, other_X = rows_of_all_sizes(rng, N), rows_of_all_sizes(rng, N)
+                yield Example(query, X, targets[0], other_X, targets[1])
 
 
 def crafted_quantiles():

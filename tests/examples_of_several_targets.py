@@ -3,7 +3,7 @@
 from math import sqrt
 
 import numpy as np
-from example_of_a_query import Example
+from example_of_a_query import Example, rows_of_all_sizes
 
 from skdp.privacy.queries import (
     GradientAndShareQuery,
@@ -40,22 +40,17 @@ def queries(rng):
         yield GradientAndShareQuery(gradient, 0.5)
         yield GradientDifferenceQuery(gradient, w + 0.1)
         yield GradientSizesQuery(problem, w, edges)
-        yield NormalEquationsQuery(problem.bounds, N, problem.n_rows, 0.4)
+        yield NormalEquationsQuery(problem, 0.4)
         yield HistogramQuery("target", edges, column=1)
         yield HistogramQuery("target_size", edges, column=2)
-
-
-def rows_of_all_sizes(rng):
-    X = rng.normal(size=(N, D)) * 10.0 ** rng.uniform(-3, 3, size=(N, 1))
-    X[rng.integers(N)] *= rng.choice([0.0, 1e300, 1e160, 1e-300])
-    targets = 10.0 ** rng.uniform(-2, 3, (N, T)) * rng.choice([-1.0, 1.0], (N, T))
-    return np.clip(X, -1e305, 1e305), targets
 
 
 def random_examples():
     rng = np.random.default_rng(0)
     for query in queries(rng):
-        yield Example(query, *rows_of_all_sizes(rng), *rows_of_all_sizes(rng))
+        targets = 10.0 ** rng.uniform(-2, 3, (2, N, T)) * rng.choice([-1.0, 1.0], (2, N, T))
+        X, other_X = rows_of_all_sizes(rng), rows_of_all_sizes(rng)
+        yield Example(query, X, targets[0], other_X, targets[1])
 
 
 def crafted_examples():
@@ -68,7 +63,7 @@ def crafted_examples():
     # At the angle for which the proof says that the bound is attained.
     balance = 0.4
     other = np.tile([2 * balance, 2 * sqrt(1 - balance**2), 0.0], (N, 1))
-    yield Example(NormalEquationsQuery(bounds(), N, D, balance), X, low, other, high)
+    yield Example(NormalEquationsQuery(problem, balance), X, low, other, high)
     yield Example(HistogramQuery("target", np.array([0.0]), column=1), X, low, X, high)
 
 

@@ -5,13 +5,14 @@ contents, of which neighbours are made, in containers: the same numbers in other
 names. A step that is covered makes the same of the probe whatever rows surround it.
 """
 
+import inspect
 import warnings
 from itertools import product
 
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.feature_extraction import FeatureHasher
 from sklearn.feature_extraction.text import (
     CountVectorizer,
@@ -140,6 +141,7 @@ FREE_STEPS = {
     TfidfTransformer: OF_TFIDF,
     TfidfVectorizer: OF_WORDS | OF_COUNTS | OF_TFIDF,
 }  # fmt: skip
+VECTORIZERS = (CountVectorizer, HashingVectorizer, TfidfVectorizer)
 # The same of rows of texts.
 OF_TEXT_CODES = {"categories": [["f", "m"]]}
 
@@ -167,9 +169,28 @@ def step_of(kind, parameters):
     return kind(**{name: value for name, value in parameters.items() if name in known})
 
 
-def _rows_for(step):
+def usual_step(kind):
+    """A step of a class with the parameters with which others are tried, and without chance."""
+    return step_of(
+        kind, {name: given[0] for name, given in FREE_STEPS[kind].items()} | {"random_state": 0}
+    )
+
+
+def instance_of(kind, model):
+    """An estimator of a class, or of a function without arguments, around a model if it holds one."""
+    held = {
+        "estimator": model,
+        "estimators": [("a", model)],
+        "param_grid": {},
+        "param_distributions": {},
+    }
+    names = inspect.signature(kind).parameters
+    return kind(**{name: value for name, value in held.items() if name in names})
+
+
+def rows_for(step):
     """Contents and containers of the rows that a step takes."""
-    if isinstance(step, CountVectorizer | HashingVectorizer):
+    if isinstance(step, VECTORIZERS):
         return TEXTS, OF_TEXTS
     if isinstance(step, FeatureHasher):
         return TOKENS, {"list": list}
@@ -181,19 +202,27 @@ def _rows_for(step):
     return {name: np.tile(np.array(rows), wide) for name, rows in CONTENTS.items()}, CONTAINERS
 
 
-def _public(thing):
-    """What a fitted step publishes, in a form that can be compared."""
+def public(thing, seen=()):
+    """Public attributes of a fitted estimator and of all that it holds, in comparable form."""
+    if isinstance(thing, BaseEstimator):
+        if any(thing is other for other in seen):
+            return "itself"
+        names = sorted(n for n in vars(thing) if n.endswith("_") and not n.startswith("_"))
+        held = {name: public(getattr(thing, name), (*seen, thing)) for name in names}
+        parts = {k: public(v, (*seen, thing)) for k, v in thing.get_params(deep=False).items()}
+        return type(thing).__name__, held, parts
     if sp.issparse(thing):
-        return "sparse", _public(thing.toarray())
+        return "sparse", thing.shape, public(thing.toarray())
     if isinstance(thing, np.ndarray):
-        return thing.shape, str(thing.dtype), [repr(entry) for entry in thing.ravel().tolist()]
+        held = [public(part, seen) for part in thing] if thing.dtype == object else thing.tobytes()
+        return thing.shape, str(thing.dtype), held
     if isinstance(thing, dict):
-        return {repr(key): _public(value) for key, value in thing.items()}
+        return {repr(key): public(value, seen) for key, value in thing.items()}
     if isinstance(thing, list | tuple):
-        return [_public(part) for part in thing]
-    if hasattr(thing, "__dict__") and not isinstance(thing, type | np.ufunc):
-        return type(thing).__name__, _public(vars(thing))
-    return repr(thing)
+        return [public(part, seen) for part in thing]
+    if isinstance(thing, int | float | str | None | type) or not hasattr(thing, "__dict__"):
+        return repr(thing)
+    return type(thing).__name__, public(vars(thing), seen)
 
 
 def _outcome(step, rows):
@@ -211,12 +240,12 @@ def _outcome(step, rows):
         except Exception as failure:
             return {"raises": type(failure)}, None
         found["draws"] = np.random.random()  # noqa: NPY002
-        found["names"] = _public(_names(step))
+        found["names"] = public(_names(step))
     found["warns"] = [(w.category, str(w.message)) for w in said]
     found["columns"], found["sparse"] = moved.shape[1], sp.issparse(moved)
     found["type"] = str(moved.dtype) if hasattr(moved, "dtype") else None
     found["attributes"] = {
-        name: _public(value) for name, value in vars(step).items() if name.endswith("_")
+        name: public(value) for name, value in vars(step).items() if name.endswith("_")
     }
     return found, probe
 
@@ -252,7 +281,7 @@ def check_rows_around_are_not_seen(step, *, turn=None):
     if not by_rows:
         assert not by_units, "a step is covered for people and not for rows"
         return 0
-    contents, known = _rows_for(step)
+    contents, known = rows_for(step)
     tags = get_tags(step).input_tags
     gaps = tags.allow_nan and np.isnan(getattr(step, "missing_values", NAN))
     taken = [name for name in known if tags.sparse or name not in ("CSR", "CSC")]

@@ -1,9 +1,9 @@
 """Examples of what rows add to running sums, for the battery in ``test_every_query.py``."""
 
 import numpy as np
-from example_of_a_query import Example
+from example_of_a_query import Example, data_of
 
-from skdp.privacy.queries import StreamScoresQuery, StreamTerm, StreamTermQuery
+from skdp.privacy.queries import StreamScoresQuery, StreamTermQuery
 from skdp.problem import Problem, RowBounds, TargetBounds
 from skdp.problem.constraints import L1Ball, Simplex
 from skdp.problem.losses import Huber, Logistic, OneVsRest, Softmax, Squared
@@ -29,22 +29,12 @@ def problems(constraint=None):
                 yield Problem(loss, N, D, bounds, class_weight=weights, constraint=constraint)
 
 
-def rows_of_all_sizes(problem, rng):
-    X = rng.normal(size=(N, D)) * 10.0 ** rng.uniform(-3, 3, size=(N, 1))
-    X[rng.integers(N)] *= rng.choice([0.0, 1e300, 1e160, 1e-300])
-    if isinstance(problem.loss, REGRESSION):
-        y = 10.0 ** rng.uniform(-2, 3, N) * rng.choice([-1.0, 1.0], N)
-    else:
-        y = rng.integers(0, max(2, problem.loss.n_scores), N).astype(float)
-    return np.clip(X, -1e305, 1e305), y
-
-
 def terms(problem, rng):
     """Gradients, and recursive terms between near and far points."""
     w = rng.normal(size=problem.shape) * 10.0 ** rng.uniform(-2, 2)
-    yield StreamTerm(problem, w, None, 0, 0.2)
-    yield StreamTerm(problem, w, w + 0.01 * rng.normal(size=w.shape), 50, 0.3)
-    yield StreamTerm(problem, w, -w, 1e6, 1e-3)
+    yield problem, w, None, 0, 0.2
+    yield problem, w, w + 0.01 * rng.normal(size=w.shape), 50, 0.3
+    yield problem, w, -w, 1e6, 1e-3
 
 
 def random_terms(query, constraints, seed):
@@ -52,24 +42,23 @@ def random_terms(query, constraints, seed):
     for constraint in constraints:
         for problem in problems(constraint):
             for term in list(terms(problem, rng))[1 - problem.loss.n_scores % 2 :]:
-                rows = [part for _ in range(2) for part in rows_of_all_sizes(problem, rng)]
-                yield Example(query(term), *rows)
+                yield Example(query(*term), *data_of(problem.loss, rng))
 
 
 def opposite(term, row, query):
     """All rows alike, and all of them reversed, for the heaviest class or the farthest target."""
-    weights = term.problem.class_weight
+    weights = term[0].class_weight
     y = np.full(N, 6.0 if weights is None else float(np.argmax(weights)))
     X = 9.0 * np.tile(row, (N, 1))
-    return Example(query(term), X, y, -X, y)
+    return Example(query(*term), X, y, -X, y)
 
 
 def crafted_terms():
     # The intercept entry stays when a row is reversed.
     for problem in (p for p in problems() if not p.bounds.intercept_value):
         zero = np.zeros(problem.shape)
-        yield opposite(StreamTerm(problem, zero, None, 0, 0.2), [1.0, 0.0, 0.0], StreamTermQuery)
-        yield opposite(StreamTerm(problem, zero, zero, 9, 0.2), [1.0, 2.0, 0.0], StreamTermQuery)
+        yield opposite((problem, zero, None, 0, 0.2), [1.0, 0.0, 0.0], StreamTermQuery)
+        yield opposite((problem, zero, zero, 9, 0.2), [1.0, 2.0, 0.0], StreamTermQuery)
 
 
 def crafted_scores():
@@ -78,7 +67,7 @@ def crafted_scores():
             pair = isinstance(constraint, Simplex) and problem.loss.n_scores == 1
             row = [1.0, -1.0, 0.0] if pair else [1.0, 0.0, 0.0]
             zero = np.zeros(problem.shape)
-            yield opposite(StreamTerm(problem, zero, None, 0, 0.2), row, StreamScoresQuery)
+            yield opposite((problem, zero, None, 0, 0.2), row, StreamScoresQuery)
 
 
 EXAMPLES = {

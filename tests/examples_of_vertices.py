@@ -1,7 +1,7 @@
 """Examples of queries for the best vertex and for slopes, for ``test_every_query.py``."""
 
 import numpy as np
-from example_of_a_query import Example
+from example_of_a_query import Example, data_of
 
 from skdp.privacy.queries import InterceptGradientQuery, VertexQuery
 from skdp.problem import Problem, RowBounds, RowMap, TargetBounds
@@ -22,22 +22,6 @@ def problems():
     yield Problem(Logistic(), N, 4, RowBounds(2.0, row_map=mapped))
 
 
-def targets(problem, rng):
-    if isinstance(problem.loss, Squared):
-        return rng.normal(size=N)
-    return rng.integers(0, max(2, problem.loss.n_scores), N).astype(float)
-
-
-def rows(rng):
-    """Rows of all sizes, zero, tiny and huge ones among them."""
-    X = rng.normal(size=(N, D)) * 10.0 ** rng.uniform(-2, 3, size=(N, 1))
-    X[rng.random((N, D)) < 0.2] = 0.0
-    special = [0.0, 1e300, 1e-300, 1e160, 1e-170]
-    for i in np.flatnonzero(rng.random(N) < 0.3):
-        X[i] *= special[rng.integers(len(special))]
-    return np.clip(X, -1e305, 1e305)
-
-
 def random_vertices():
     rng = np.random.default_rng(21)
     for p in problems():
@@ -47,8 +31,7 @@ def random_vertices():
                 ways = p.n_features * p.loss.n_scores * (1 + two_sided)
                 known = [None, rng.normal(size=ways), rng.normal(size=ways + 1)][rng.integers(3)]
                 query = VertexQuery(p, w, clip, entry, two_sided, known)
-                data = (rows(rng), targets(p, rng)), (rows(rng), targets(p, rng))
-                yield Example(query, *data[0], *data[1])
+                yield Example(query, *data_of(p.loss, rng))
 
 
 def at_the_clip(p, label):
@@ -79,7 +62,7 @@ def random_slopes():
     for p in problems():
         for clip in (1e-6, 0.2, 50.0):
             query = InterceptGradientQuery(p, rng.normal(size=p.shape), clip)
-            yield Example(query, rows(rng), targets(p, rng), rows(rng), targets(p, rng))
+            yield Example(query, *data_of(p.loss, rng))
 
 
 def crafted_slopes():

@@ -8,7 +8,7 @@ from skdp.privacy import Adjacency, PrivateOracle, SecretNoise, opened_by, publi
 from skdp.privacy.accounting import Ledger, Spend, ZeroConcentratedDP
 from skdp.privacy.rows import DenseRows
 from skdp.privacy.streams import (
-    CallOfUnits,
+    Call,
     Stream,
     StreamOpening,
     StreamPlan,
@@ -88,7 +88,7 @@ def sums(max_visits, calls, **facts):
     """All exact running sums, and what the stream was charged for."""
     stream = opened(max_visits, **facts)
     for X, y, labels in calls:
-        stream.feed(CallOfUnits(DenseRows(np.array(X), np.array(y)), labels))
+        stream.feed(Call(DenseRows(np.array(X), np.array(y)), labels))
     ((_, ledger),) = stream.receipts
     return np.array(stream.learner.answers), ledger.receipt()[0]
 

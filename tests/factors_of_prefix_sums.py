@@ -1,6 +1,6 @@
 """The matrices of a prefix-sum mechanism: B from the running code, C from the definition.
 
-``EXAMPLES`` names a mechanism of every kind for each length, and ``strategy`` its C, written down
+``KINDS`` names a mechanism of every kind for each length, and ``strategy`` its C, written down
 without looking at the code.
 """
 

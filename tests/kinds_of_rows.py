@@ -23,7 +23,7 @@ from skdp.privacy.rows import (
     RowBuffer,
     SparseRows,
 )
-from skdp.privacy.streams import CallOfUnits
+from skdp.privacy.streams import Call
 
 try:
     import dask
@@ -154,7 +154,7 @@ def in_calls(t):
             buffer.append(store(X, y, weights))
     if t.labels is None:
         return buffer.rows()
-    call = CallOfUnits(buffer.rows(), t.labels)
+    call = Call(buffer.rows(), t.labels)
     return call.counting(np.ones(call.n_samples, dtype=bool))
 
 

@@ -6,16 +6,8 @@ import numpy as np
 import pytest
 
 from skdp.privacy import Adjacency, SecretNoise
-from skdp.privacy.accounting import Ledger
-from skdp.privacy.bandit_sessions import (
-    SESSIONS,
-    ArmStreams,
-    GradientPlan,
-    MomentPlan,
-    SelectionPlan,
-    StepPlan,
-    joint_sensitivity,
-)
+from skdp.privacy.accounting import GaussianDP, Ledger, ZeroConcentratedDP
+from skdp.privacy.bandit_sessions import SESSIONS, ArmStreams, Plan, joint_sensitivity
 from skdp.privacy.streams import Stream
 from skdp.problem import BanditProblem, CubeBounds, NormBounds
 from skdp.problem.losses import Squared
@@ -23,11 +15,12 @@ from skdp.problem.losses import Squared
 T, K, D, CLIP = 12, 3, 4, 0.4
 NORM = BanditProblem(K, D, T, Squared(), NormBounds(1.0, 0.0), 1.0, 1e-5)
 CUBE = replace(NORM, contexts=CubeBounds(1.0, 0.0))
+GAUSSIAN, CHOICES, ENDS = GaussianDP(), ZeroConcentratedDP(), (3, 6, T)
 PLANS = {
-    "moments": (NORM, MomentPlan((3, 6, T))),
-    "gradients": (NORM, GradientPlan((3, 6, T), CLIP, 2)),
-    "selections": (CUBE, SelectionPlan((3, 6, T), CLIP, (1, 2, 3))),
-    "steps": (CUBE, StepPlan(T, K, 1, CLIP)),
+    "moments": (NORM, Plan("moments", ENDS, GAUSSIAN)),
+    "gradients": (NORM, Plan("gradients", ENDS, GAUSSIAN, CLIP, (2, 2, 2))),
+    "vertices": (CUBE, Plan("vertices", ENDS, CHOICES, CLIP, (1, 2, 3))),
+    "steps": (CUBE, Plan("steps", range(1, T + 1), CHOICES, CLIP, forced=1)),
 }
 
 
@@ -47,7 +40,7 @@ class Silence(SecretNoise):
 def opened(name, adjacency=Adjacency.REPLACE_ONE, noise=None, ledger=None):
     problem, plan = PLANS[name]
     ledger = ledger or Ledger(1.0, 1e-5, calculus=plan.calculus)
-    return SESSIONS[type(plan)](plan, problem, ledger, adjacency, noise or Silence())
+    return SESSIONS[plan.releases](plan, problem, ledger, adjacency, noise or Silence())
 
 
 def stream(seed=0):
@@ -63,33 +56,27 @@ def weights(n):
     return np.random.default_rng(n).uniform(-1, 1, size=(K, D))
 
 
+def asked_at(name, end, query=0):
+    """What a policy may ask at after so many users."""
+    if name == "moments":
+        return ()
+    at = weights(end - 1 + 100 * query)
+    return (at, weights(end + 99)) if name == "steps" else (at,)
+
+
 def exact(name, rows):
     """What noise would be added to at each release, as arrays with one row an arm."""
-    session, out = opened(name), []
+    session, sums, out, plan = opened(name), [], [], PLANS[name][1]
+    honest = session._release
+    session._release = lambda exact: sums.append(exact.copy()) or honest(exact)
     X, arms, y = rows
     for i in range(len(X)):
         session.add(X[i : i + 1], arms[i : i + 1], y[i : i + 1])
-        if not session.due:
+        if session.room:
             continue
-        if name == "moments":
-            answer = session.moments()
-            upper = np.triu_indices(D, 1)
-            parts = [
-                np.einsum("kii->ki", answer.matrices),
-                np.sqrt(2) * answer.matrices[:, upper[0], upper[1]],
-                answer.vectors,
-            ]
-            out.append(np.concatenate(parts, axis=1))
-        elif name == "gradients":
-            size = len(session._rows) and sum(len(V) for V, _, _ in session._rows)
-            out += [session.gradient(weights(i + 100 * q)) * size for q in range(2)]
-        elif name == "selections":
-            for q in range(session._allowed(session._plan.ends.index(i + 1))):
-                session.select(weights(i + 100 * q))
-                out.append(session._sums(weights(i + 100 * q)))
-        else:
-            stepped = session.step(weights(i), weights(i + 100)) >= 0
-            out.append(session._sums * stepped[:, np.newaxis])
+        for query in range(plan.answers[plan.ends.index(i + 1)]):
+            answer = session.ask(*asked_at(name, i + 1, query))
+            out.append(sums[-1] * (answer >= 0)[:, np.newaxis] if name == "steps" else sums[-1])
         session.close()
     return out
 
@@ -125,7 +112,7 @@ def price(name, moved):
     # Signed coordinates: the range of an arm's scores is twice its largest entry.
     ranges = [(2 * np.abs(m).max(axis=1) / (4 * CLIP)) ** 2 for m in moved]
     if name == "steps":
-        updates = PLANS[name][1].updates
+        updates = PLANS[name][1].updates(K)
         return sum(r.sum() for r in ranges) / updates
     rounds = [k for k in PLANS[name][1].answers for _ in range(k)]
     return sum(r.sum() / k for r, k in zip(ranges, rounds, strict=True))
@@ -145,7 +132,7 @@ def fed_to_streams(plan, problem, rows, adjacency=Adjacency.REPLACE_ONE):
         patch.setattr(Stream, "feed", feed)
         for i in range(len(X)):
             session.add(X[i : i + 1], arms[i : i + 1], y[i : i + 1])
-            if session.due:
+            if session.room == 0:
                 session.close()
     return [np.array(seen.get(id(s), np.empty((0, D + 1)))) for s in session._streams]
 
@@ -176,7 +163,7 @@ WORST_SAME = {
     # Cosine 1/2, rewards that point apart.
     "moments": ((axis(0), 1.0), (0.5 * axis(0) + np.sqrt(0.75) * axis(1), -1.0)),
     "gradients": ((axis(0), 3.0), (-axis(0), 3.0)),
-    "selections": ((np.ones(D), 3.0), (-np.ones(D), 3.0)),
+    "vertices": ((np.ones(D), 3.0), (-np.ones(D), 3.0)),
     "steps": ((np.ones(D), 3.0), (-np.ones(D), 3.0)),
 }
 

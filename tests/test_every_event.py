@@ -278,11 +278,6 @@ def test_an_event_that_has_to_dominate_does(event, calculus, first):
         charged(calculus, order(1 - 0.999 * event.least_share))
 
 
-@every_price
-def test_the_price_of_one_does_not_look_at_the_count(event, calculus):
-    assert calculus.cost(dataclasses.replace(event, count=5)) == calculus.cost(event)
-
-
 def orders(batch):
     """All orders of few events, many of more."""
     if len(batch) <= 5:

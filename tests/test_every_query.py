@@ -22,7 +22,6 @@ from examples_of_queries import (
     LOSSES,
     crafted_gradients,
     gradient_problems,
-    problem_for,
     random_gradients,
 )
 from kinds_of_rows import STORES, largest_move, plain, units_of
@@ -35,8 +34,6 @@ from queries_over_rows import (
 )
 
 from skdp.privacy import Adjacency, queries
-from skdp.privacy.accounting import Spend
-from skdp.privacy.mechanisms import GaussianMechanism
 from skdp.privacy.queries import (
     GradientNormQuery,
     GradientQuery,
@@ -47,7 +44,7 @@ from skdp.privacy.queries import (
 )
 from skdp.privacy.rows import DaskRows, RowStore
 from skdp.privacy.sites import RemoteRows
-from skdp.problem.losses import Huber, Logistic, Softmax, Squared
+from skdp.problem.losses import Huber, Logistic, Softmax
 from skdp.testing import row_stores
 
 every_query = pytest.mark.parametrize("kind", EXAMPLES, ids=lambda kind: kind.name)
@@ -287,17 +284,3 @@ def test_the_histogram_counts_each_row_once(of):
         if "single" not in layout or of != "row_norm":
             counts = HistogramQuery(of, edges).evaluate(rows)
             np.testing.assert_array_equal(counts, expected, err_msg=layout)
-
-
-@pytest.mark.parametrize("clip", [0.0, -1.0, math.nan])
-def test_a_clip_that_is_not_positive_has_no_price(clip):
-    problem = problem_for(Logistic())
-    declared = GradientQuery(problem, problem.start(), clip).sensitivity(Adjacency.REPLACE_ONE)
-    with pytest.raises(ValueError, match="positive finite sensitivity"):
-        GaussianMechanism.calibrated(declared, Spend(1.0))
-
-
-def test_an_unbounded_gradient_has_no_price():
-    problem = problem_for(Squared())
-    query = GradientQuery(problem, problem.start(), None)
-    assert query.sensitivity(Adjacency.REPLACE_ONE) == math.inf

@@ -181,10 +181,10 @@ def test_option_is_the_file_name_and_the_class_name(option):
 @every_solver
 def test_option_and_instance_are_both_chosen(option):
     problem = TASKS["logistic"].problem
-    assert choose(option, problem) == SOLVERS[option]()
+    assert choose(option, problem)[0] == SOLVERS[option]()
     configured = SOLVERS[option]()
-    assert choose(configured, problem) is configured
-    assert type(choose("auto", problem)) in SOLVERS.values()
+    assert choose(configured, problem)[0] is configured
+    assert type(choose("auto", problem)[0]) in SOLVERS.values()
 
 
 @every_solver

@@ -410,7 +410,7 @@ def test_makers_are_where_they_are_said_to_be(name):
         (outside_the_kernel, "skdp/estimators/base.py", "noise.normal(3)"),
         (outside_the_kernel, "skdp/model_selection/base.py", "mechanism.randomize(x, noise)"),
         (outside_the_kernel, "skdp/preprocessing/base.py", "ledger.charge(event)"),
-        (outside_the_kernel, "skdp/bandit/bandit_base.py", "query.evaluate(rows)"),
+        (outside_the_kernel, "skdp/bandit/contextual_bandit.py", "query.evaluate(rows)"),
         *(
             (made_outside_the_kernel, path, source)
             for path in ("skdp/estimators/base.py", "skdp/preprocessing/base.py")

@@ -385,7 +385,7 @@ def test_a_check_that_fails_in_unheard_of_ways_says_types_alone():
     assert not [mark for mark in MARKS if mark in "".join(words_of(caught.value))]
 
 
-@pytest.mark.parametrize("where", ["skdp.estimators.base", "skdp.validation"])
+@pytest.mark.parametrize("where", ["skdp.estimators.opening", "skdp.validation"])
 def test_messages_that_are_passed_on_are_found(where, monkeypatch):
     if where == "skdp.validation":
         monkeypatch.setattr("skdp.validation.shown", repr)

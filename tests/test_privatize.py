@@ -1,12 +1,14 @@
 """Scripts of scikit-learn's made private: nothing learned is kept, nothing that learns passes."""
 
 import pickle
+import re
 import warnings
 from functools import partial
 
 import numpy as np
 import pytest
 import sklearn
+from examples_of_steps import instance_of
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import (
@@ -15,7 +17,7 @@ from sklearn.compose import (
     make_column_selector,
 )
 from sklearn.decomposition import PCA
-from sklearn.ensemble import RandomForestClassifier, VotingClassifier, VotingRegressor
+from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor, VotingRegressor
 from sklearn.feature_extraction.text import HashingVectorizer, TfidfTransformer, TfidfVectorizer
 from sklearn.feature_selection import SelectKBest
 from sklearn.frozen import FrozenEstimator
@@ -24,25 +26,21 @@ from sklearn.kernel_approximation import Nystroem, RBFSampler
 from sklearn.linear_model import (
     ElasticNet,
     HuberRegressor,
-    Lars,
     Lasso,
     LassoCV,
     LinearRegression,
     LogisticRegression,
     LogisticRegressionCV,
     Perceptron,
-    PoissonRegressor,
     Ridge,
     RidgeClassifier,
     RidgeCV,
     SGDClassifier,
     SGDRegressor,
-    TheilSenRegressor,
 )
 from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
-from sklearn.multiclass import OneVsOneClassifier, OneVsRestClassifier
-from sklearn.multioutput import MultiOutputRegressor
-from sklearn.pipeline import Pipeline, make_pipeline, make_union
+from sklearn.multiclass import OneVsOneClassifier
+from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline, make_union
 from sklearn.preprocessing import (
     FunctionTransformer,
     KBinsDiscretizer,
@@ -72,6 +70,7 @@ from skdp.model_selection import DPGridSearchCV, DPRandomizedSearchCV
 from skdp.preprocessing import BoundsScaler, DPMinMaxScaler, DPStandardScaler
 from skdp.privacy import gdp
 from skdp.privatization import conversion
+from skdp.reporting import TABLE
 
 RNG = np.random.default_rng(0)
 N = 2000
@@ -254,17 +253,12 @@ REFUSED = {
 }
 REFUSED_MODELS = {
     "RandomForestClassifier": (RandomForestClassifier(), "LogisticRegression"),
+    "RandomForestRegressor": (TransformedTargetRegressor(RandomForestRegressor()), "Ridge"),
     "SVC": (SVC(), r"RBFSampler\(gamma"),
     "SGDClassifier": (SGDClassifier(loss="huber"), "'hinge'"),
     "SGDRegressor": (SGDRegressor(loss="huber", penalty="l1"), "penalty='l2'"),
-    "TheilSenRegressor": (TheilSenRegressor(), "HuberRegressor"),
-    "PoissonRegressor": (PoissonRegressor(), "TransformedTargetRegressor"),
-    "Lars": (Lars(), "Lasso"),
     "CalibratedClassifierCV": (CalibratedClassifierCV(LinearSVC()), "predict_proba"),
-    "OneVsRestClassifier": (OneVsRestClassifier(LogisticRegression()), "several classes"),
     "OneVsOneClassifier": (OneVsOneClassifier(LogisticRegression()), "several classes"),
-    "MultiOutputRegressor": (MultiOutputRegressor(Ridge()), "split_budget"),
-    "VotingClassifier": (VotingClassifier([("a", LogisticRegression())]), "one of its models"),
 }
 
 
@@ -280,6 +274,19 @@ def test_a_step_that_learns_is_refused_by_name_wherever_it_is(name):
     for estimator in inside:
         with pytest.raises(ValueError, match=rf"{name} .*{instead}"):
             private(estimator)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [k for k, e in TABLE.items() if isinstance(e.counterpart, str)],
+    ids=lambda k: k.__name__,
+)
+def test_a_class_without_a_counterpart_is_refused_and_what_it_recommends_has_one(kind):
+    why = TABLE[kind].counterpart
+    with pytest.raises(ValueError, match=re.escape(f"{kind.__name__} {why}")):
+        private(make_pipeline(StandardScaler(), instance_of(kind, Ridge())))
+    named = {k: e for k, e in TABLE.items() if re.search(rf"\b{k.__name__}\b", why)}
+    assert all(callable(entry.counterpart) or entry.composed for entry in named.values())
 
 
 @pytest.mark.parametrize("name", REFUSED_MODELS)
@@ -390,23 +397,14 @@ def test_lengths_of_rows_that_follow_from_steps_are_passed_on():
     assert private(make_pipeline(both, Ridge()))[-1].data_norm == pytest.approx(np.sqrt(3))
 
 
-NORMED = [
-    (Normalizer(), X),
-    (Normalizer("l1"), X),
-    (HashingVectorizer(n_features=32), [f"a b{k % 5} c{k % 3}" for k in range(50)]),
-    (make_pipeline(HashingVectorizer(n_features=32), TfidfTransformer()), ["a b a", "c", ""]),
-    (RBFSampler(gamma=0.1, random_state=0), X),
-    (OneHotEncoder(categories=[[0, 1], [0, 1]]), [[0, 1], [5, 1]]),
-    (make_union(Normalizer(), RBFSampler(gamma=1.0, random_state=0)), X),
-]
-
-
-@pytest.mark.parametrize(("step", "rows"), NORMED, ids=lambda s: type(s).__name__)
-def test_rows_are_no_longer_than_the_model_is_told(step, rows):
-    made = private(make_pipeline(step, LogisticRegression()))
-    out = made[:-1].fit_transform(rows)
-    out = out.toarray() if hasattr(out, "toarray") else out
-    assert np.linalg.norm(out, axis=1).max() <= made[-1].data_norm * (1 + 1e-12)
+def test_weights_of_parts_take_away_what_was_known_of_their_columns():
+    parts, weights = [("n", Normalizer())], {"n": 5.0}
+    for step in (
+        FeatureUnion(parts, transformer_weights=weights),
+        ColumnTransformer([(*parts[0], [0, 1])], transformer_weights=weights),
+    ):
+        made = private(make_pipeline(step, Ridge()))
+        assert (made[-1].data_norm, made[-1].data_bounds) == (None, None)
 
 
 # Budgets.

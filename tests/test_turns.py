@@ -127,7 +127,7 @@ def test_fits_that_overtake_each_other_are_caught(monkeypatch):
     def bug(model, method, call, *arguments, **options):
         return call(*arguments)
 
-    monkeypatch.setattr("skdp.estimators.base.run_locked", bug)
+    monkeypatch.setattr("skdp.privacy.lock.run_locked", bug)
     with pytest.raises(AssertionError):
         check_receipt(monkeypatch)
 

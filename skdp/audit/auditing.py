@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from ..bandit.bandit_base import PrivateBandit
+from ..bandit import DPContextualBandit
 from ..privacy.accounting.ledger import Ledger
 from ..privacy.adjacency import Adjacency
 from ..privacy.queries.base import Query
@@ -204,13 +204,13 @@ def audit(
     labels = params.pop("privacy_unit", None)
     data = arrays(X, y)
     if labels is not None:
-        if one_run or calls is not None or isinstance(estimator, PrivateBandit):
+        if one_run or calls is not None or isinstance(estimator, DPContextualBandit):
             raise ValueError("audit needs many runs of fit with privacy_unit, without calls.")
         data = with_units(data, labels)
         other = None if other is None else units_of_other(other, data)
     elif other is not None:
         other = arrays(*paired(other))
-    bandit, zero_out = isinstance(estimator, PrivateBandit), adjacency == "zero_out"
+    bandit, zero_out = isinstance(estimator, DPContextualBandit), adjacency == "zero_out"
     if zero_out:
         refuse_zero_out(other, calls, bandit=bandit)
     if isinstance(row, bool) or not isinstance(row, Integral) or not 0 <= row < len(data[1]):

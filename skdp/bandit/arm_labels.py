@@ -56,18 +56,7 @@ class ArmLabels:
         return len(self.labels)
 
     def encode(self, actions: Any, n: int) -> np.ndarray:
-        """Numbers of the arms that were pulled.
-
-        Parameters
-        ----------
-        actions : array-like of shape (n,)
-            Labels.
-        n : int
-            How many there have to be.
-
-        Returns
-        -------
-        ndarray of int of shape (n,)
+        """Numbers (n,) of the arms that were pulled, from an array-like of their labels.
 
         Raises
         ------

@@ -10,8 +10,8 @@ from typing import Any
 from ..estimators.progress import same_setting
 from ..exceptions import warn_user
 from ..privacy.accounting import gdp
-from ..problem.bandit_problem import BanditProblem
-from ..problem.contexts import ContextBounds, CubeBounds, NormBounds
+from ..privacy.accounting.promise import nominal
+from ..problem.bandit_problem import BanditProblem, ContextBounds, CubeBounds, NormBounds
 from ..solvers import SOLVERS
 from ..solvers.streaming import StreamingSolver
 from ..validation import shown
@@ -37,46 +37,23 @@ _SHORTEST, _LONGEST = 512, 10_000
 _MOST_MOMENTS = 4_000_000
 
 
-def choose_policy(
-    policy: str | Policy,
-    horizon: int,
-    n_arms: int,
-    n_features: int,
-    *,
-    learnable: float,
-    at_once: bool,
-    only_entries: bool,
-    solver: str | StreamingSolver,
-) -> Policy:
-    """The policy that a parameter stands for.
-
-    Parameters
-    ----------
-    policy : str or Policy
-        As given.
-    horizon, n_arms, n_features : int
-        Numbers of users, arms and features.
-    learnable : float
-        Index of how much can be learned, see :func:`learnability`.
-    at_once : bool
-        Whether all users are there already, in a log.
-    only_entries : bool
-        Whether contexts are bounded entry by entry and not by their norm.
-    solver : str or StreamingSolver
-        What the policy ``'hdb'`` learns by.
-    """
+def choose_policy(bandit: Any, horizon: int, epsilon: float, *, at_once: bool) -> Policy:
+    """The policy that the parameters of a bandit stand for, for so many users, maybe all there."""
+    policy, solver, (n_arms, n_features) = bandit.policy, bandit.solver, bandit._sizes
     if isinstance(policy, Policy):
         return policy
     if policy == HDBPolicy.option():
-        own = solver == "frank_wolfe"
-        return HDBPolicy(solver=None if own else _streaming(solver))
+        if solver == "frank_wolfe":
+            return HDBPolicy()
+        return HDBPolicy(solver=SOLVERS[solver]() if isinstance(solver, str) else solver)
     if policy != "auto":
         return POLICIES[policy]()
-    if only_entries:
+    if bandit.data_norm is None:
         return SparsePolicy()
     fits = n_arms * (n_features + 1) ** 2 <= _MOST_MOMENTS
     if at_once or horizon < n_arms:
         return BlocksPolicy() if fits else GDPolicy()
+    learnable = learnability(horizon, n_arms, n_features, epsilon, bandit.delta_)
     few = n_arms > 2 and n_features <= _FEW_FEATURES * n_arms and learnable > _ENOUGH
     return BlocksPolicy() if few and fits else FTRLPolicy()
 
@@ -84,69 +61,31 @@ def choose_policy(
 def learnability(horizon: int, n_arms: int, n_features: int, epsilon: float, delta: float) -> float:
     """Users per arm, times mu, over ``2 d^1.5``: how much dense contexts can teach; public.
 
-    Parameters
-    ----------
-    horizon, n_arms, n_features : int
-        Numbers of users, arms and features.
-    epsilon, delta : float
-        The whole budget; mu is its Gaussian-DP parameter.
+    mu is the Gaussian-DP parameter of the whole budget.
     """
     return horizon / n_arms * gdp.mu(epsilon, delta) / (2 * n_features**1.5)
 
 
-def first_epoch(n_arms: int, n_features: int, epsilon: float, delta: float) -> int:
-    """Number of users of the first epoch of a stream without a horizon, from public facts.
-
-    Parameters
-    ----------
-    n_arms, n_features : int
-        Numbers of arms and features.
-    epsilon, delta : float
-        The whole budget.
-    """
+def first_epoch(bandit: Any) -> int:
+    """Number of users of the first epoch of a stream without a horizon, from public facts."""
+    n_arms, n_features = bandit._sizes
     # Shorter ones are over before they have learned anything, and there would be more of them.
-    told = _HOPELESS / learnability(1, n_arms, n_features, epsilon, delta)
-    return max(n_arms, int(min(max(told, _SHORTEST * n_arms), _LONGEST)))
+    teaches = learnability(1, n_arms, n_features, nominal(bandit.epsilon), bandit.delta_)
+    return max(n_arms, int(min(max(_HOPELESS / teaches, _SHORTEST * n_arms), _LONGEST)))
 
 
-def _streaming(solver: str | StreamingSolver) -> Any:
-    return SOLVERS[solver]() if isinstance(solver, str) else solver
-
-
-def choose_bounds(
-    policy: Policy,
-    n_features: int,
-    data_norm: float | None,
-    feature_bound: float | None,
-    intercept: float,
-) -> ContextBounds:
-    """Bounds on contexts in the geometry of the policy.
-
-    Parameters
-    ----------
-    policy : Policy
-        Bounds norms or entries.
-    n_features : int
-        Number of features.
-    data_norm, feature_bound : float or None
-        At least one of them is given; either implies a bound of the other kind.
-    intercept : float
-        Scale of the constant entry; 0 for none. Where entries are bounded it is as large as they.
-    """
+def choose_bounds(bandit: Any, policy: Policy) -> ContextBounds:
+    """Bounds on contexts in the geometry of the policy; a bound of either kind implies both."""
+    norm, entry = bandit.data_norm, bandit.feature_bound
     if policy.contexts == "entries":
-        bound = data_norm if feature_bound is None else feature_bound
-        return CubeBounds(float(bound or inf), float(bool(intercept)))
-    bound = (feature_bound or inf) * sqrt(n_features) if data_norm is None else data_norm
-    return NormBounds(float(bound), intercept)
+        # The constant entry is as large as the others.
+        return CubeBounds(float(entry or norm), float(bandit.fit_intercept))
+    norm = norm or entry * sqrt(bandit.n_features_in_)
+    return NormBounds(float(norm), bandit.intercept_scaling * bandit.fit_intercept)
 
 
 def given_bounds(reward_bounds: Any) -> tuple[float, float]:
-    """Bounds on rewards, as they were given, in double precision.
-
-    Parameters
-    ----------
-    reward_bounds : tuple of float
-        (low, high).
+    """Bounds (low, high) on rewards in double precision.
 
     Raises
     ------
@@ -167,18 +106,7 @@ def given_bounds(reward_bounds: Any) -> tuple[float, float]:
 
 
 def warn_if_hopeless(problem: BanditProblem) -> None:
-    """Say so if dense contexts teach nothing at this budget.
-
-    Parameters
-    ----------
-    problem : BanditProblem
-        Public facts.
-
-    Warns
-    -----
-    UserWarning
-        If users per arm, times mu, over ``2 d^1.5`` is below 0.15.
-    """
+    """Say so if dense contexts teach nothing at this budget."""
     sizes = problem.horizon, problem.n_arms, problem.n_features
     learnable = learnability(*sizes, problem.epsilon, problem.delta)
     if learnable < _HOPELESS:
@@ -193,32 +121,13 @@ def warn_if_hopeless(problem: BanditProblem) -> None:
 
 
 def settings_of(bandit: Any) -> dict[str, Any]:
-    """Parameters by which a stream begins, and which hold for all of its epochs.
-
-    Parameters
-    ----------
-    bandit : estimator
-        Its parameters are valid.
-    """
+    """Parameters by which a stream begins, and which hold for all of its epochs."""
     given = bandit.get_params(deep=False).items()
     return {name: copy(value) for name, value in given if name != "random_state"}
 
 
 def refuse_changes(bandit: Any, settings: dict[str, Any]) -> None:
-    """Go on with no other parameters than the stream began with.
-
-    Parameters
-    ----------
-    bandit : estimator
-        In the middle of a stream.
-    settings : dict
-        See :func:`settings_of`.
-
-    Raises
-    ------
-    ValueError
-        Naming those that have changed.
-    """
+    """Go on with no other parameters than the stream began with: name those that have changed."""
     given = bandit.get_params(deep=False)
     changed = [name for name, noted in settings.items() if not same_setting(given[name], noted)]
     if changed:
@@ -226,53 +135,4 @@ def refuse_changes(bandit: Any, settings: dict[str, Any]) -> None:
             f"{type(bandit).__name__}.partial_fit needs the parameters with which the stream "
             f"began, got other values of {', '.join(changed)}: what was promised to users cannot "
             "change. Set them back, or start another stream with a clone."
-        )
-
-
-def refuse_unplanned(bandit: Any, n: int, horizon: int) -> None:
-    """Take no more users than noise was planned for.
-
-    Parameters
-    ----------
-    bandit : estimator
-        In the middle of a stream.
-    n : int
-        Number of users that come.
-    horizon : int
-        Number of users that the stream was planned for.
-
-    Raises
-    ------
-    ValueError
-        If not so many are left.
-    """
-    left = horizon - bandit.n_seen_
-    if n > left:
-        raise ValueError(
-            f"{type(bandit).__name__}.partial_fit needs no more users than its horizon of "
-            f"{horizon}, of which {left} are left, got {n}; noise was planned for them. Start "
-            "another stream with a clone."
-        )
-
-
-def warn_of_rewards(bandit: Any) -> None:
-    """Say once that rewards are outside their bounds.
-
-    Parameters
-    ----------
-    bandit : estimator
-        Which clips them.
-
-    Warns
-    -----
-    UserWarning
-        The first time.
-    """
-    if not getattr(bandit, "_warned", False):
-        bandit._warned = True
-        warn_user(
-            f"{type(bandit).__name__} was given rewards outside reward_bounds="
-            f"{tuple(bandit.reward_bounds)}; they are clipped, here and from now on. This warning "
-            "tells of the rewards, so keep it from whoever must not know them.",
-            UserWarning,
         )

@@ -3,7 +3,7 @@
 from .announcements import Announcements
 from .base import PrivateLinearModel
 from .checkpoints import load_checkpoint, save_checkpoint
-from .fit_plan import choose, choose_for_stream, choose_preconditioner
+from .choices import choose, choose_for_stream, choose_preconditioner
 from .forecast import REGIMES
 from .lasso import DPLassoRegressor
 from .linear_regression import DPLinearRegression
@@ -14,17 +14,33 @@ from .range_finding import (
     private_target_bounds,
     unseen_targets,
 )
+from .stages import (
+    ClassCounts,
+    Coordinates,
+    DataNorm,
+    ScoreScale,
+    Solve,
+    Stage,
+    TotalWeight,
+)
 from .svm import DPSVMClassifier
 
 __all__ = [
     "REGIMES",
     "Announcements",
+    "ClassCounts",
+    "Coordinates",
     "DPLassoRegressor",
     "DPLinearRegression",
     "DPLogisticRegression",
     "DPSVMClassifier",
+    "DataNorm",
     "EarlierModel",
     "PrivateLinearModel",
+    "ScoreScale",
+    "Solve",
+    "Stage",
+    "TotalWeight",
     "choose",
     "choose_for_stream",
     "choose_preconditioner",

@@ -5,7 +5,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from copy import copy
-from numbers import Real
 from typing import Any, ClassVar, Self, final
 
 import numpy as np
@@ -14,18 +13,21 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils.multiclass import check_classification_targets
 
 from ..exceptions import PrivacyLeakWarning, warn_user
-from ..privacy.oracle import Oracle
 from ..privacy.rows.dask_rows import is_collection
 from ..privacy.rows.reading import places_among, redacted, strict_checks
 from ..problem.bounds import RowBounds
+from ..problem.constraints import Unconstrained
+from ..problem.losses import Loss
+from ..problem.penalties import ElasticNet
 from ..problem.problem import Problem
 from ..solvers import SOLVERS, Solution
 from ..solvers.preconditioning import balancing_offset
 from ..validation import one_of, shown
 from .base import PrivateLinearModel
+from .choices import planned_mu
 from .dask_predictions import check_unweighted, lazily, summed
-from .fit_plan import FitPlan, planned_mu
 from .partial_fit import advance
+from .refusals import of_class_weight, of_classes, refuse
 
 # C by default: n mu a unit of it, its largest value, and that for the many features of text, among
 # which noise needs more of a penalty.
@@ -40,6 +42,9 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
         "classes": [None, "array-like"],
         "class_weight": [None, dict, one_of("balanced")],
     }
+
+    # Scikit-learn's class that predicts as this one does.
+    _counterpart: ClassVar[type]
 
     C: float | None
     classes: Any
@@ -196,11 +201,9 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
         self, classes: Any, *, first: bool
     ) -> Callable[[np.ndarray], np.ndarray]:
         given = None if classes is None else self._checked_classes(classes)
-        known = None if first else self.classes_
-        if known is None and self.classes is not None:
+        known = given if first else self.classes_
+        if first and self.classes is not None:
             known = self._checked_classes(self.classes)
-        if known is None:
-            known = given
         name = type(self).__name__
         if known is None:
             raise ValueError(
@@ -243,18 +246,8 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
 
     @final
     def _settle(self, classes: np.ndarray) -> None:
-        if classes.size < 2:
-            count = "1 class" if classes.size else "none"
-            raise ValueError(
-                f"{type(self).__name__} needs at least 2 classes, got {count}. Pass classes=[...]."
-            )
-        if classes.size > 2 and self._two_classes and self.delta != 0:
-            raise ValueError(
-                f"{type(self).__name__} with {self._kind.__name__} needs 2 classes, got "
-                f"{classes.size}. Only binary classification is supported. Use the solver 'gd', or "
-                "one model for each class (OneVsRestClassifier) within a share of the budget."
-            )
-        self._check_class_weight(classes)
+        refuse(self, of_classes(self, classes))
+        refuse(self, of_class_weight(self, classes))
         self.classes_ = classes
 
     @property
@@ -266,7 +259,7 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
     @property
     @final
     def _kind(self) -> Any:
-        """Class of the solver, if it is known by now."""
+        """Class of the solver; None while ``'auto'`` has to choose it."""
         solver = self._batch_solver
         return SOLVERS.get(solver) if isinstance(solver, str) else type(solver)
 
@@ -308,27 +301,6 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
         return encode
 
     @final
-    def _check_class_weight(self, classes: np.ndarray) -> None:
-        weights = self.class_weight if isinstance(self.class_weight, dict) else {}
-        unknown = [label for label in weights if not np.any(classes == label)]
-        if unknown:
-            raise ValueError(
-                f"{type(self).__name__} needs class_weight for labels in classes, got "
-                f"{shown(tuple(unknown))}."
-            )
-        numeric = all(isinstance(w, Real) for w in weights.values())
-        if not numeric or any(not (w == 0 or 1e-50 <= w <= 1e50) for w in weights.values()):
-            raise ValueError(
-                f"{type(self).__name__} needs class weights that are 0 or between 1e-50 and 1e50, "
-                f"got {shown(weights)}."
-            )
-        if len(weights) == classes.size and not any(weights.values()):
-            raise ValueError(
-                f"{type(self).__name__} needs a positive weight for at least one class, "
-                f"got {shown(weights)}."
-            )
-
-    @final
     def _weights(self) -> tuple[float, ...] | None:
         if not isinstance(self.class_weight, dict):
             return None
@@ -345,11 +317,27 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
         self._settle(self._checked_classes(told))
 
     @final
-    def _with_scores(self, plain: Any, coef: np.ndarray) -> Any:
-        """A classifier of scikit-learn with the classes and coefficients of this one."""
+    def _plain(self, coef: np.ndarray) -> Any:
+        plain = self._counterpart()
         plain.classes_, plain.coef_, plain.intercept_ = self.classes_, coef, self.intercept_.copy()
         plain.n_iter_ = self.n_iter_.copy()
         return plain
+
+    @abstractmethod
+    def _loss_of(self, n_classes: int) -> Loss:
+        """Loss for this number of classes."""
+
+    @final
+    def _problem(self, n_samples: int, bounds: RowBounds) -> Problem:
+        return Problem(
+            loss=self._loss_of(self.classes_.size),
+            n_samples=n_samples,
+            n_features=self.n_features_in_,
+            bounds=bounds,
+            class_weight=self._weights(),
+            penalty=ElasticNet(self._strength(n_samples), self._l1_share),
+            constraint=Unconstrained() if self.constraint is None else self.constraint,
+        )
 
     @property
     @abstractmethod
@@ -364,7 +352,7 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
 
     @final
     def _strength(self, n_samples: int) -> float:
-        """Strength of the penalty by C, or one that leaves noise in charge of how far w goes."""
+        """Strength of the penalty: 1 / (n C), by default no stronger than noise asks for."""
         if self.C is not None:
             return 1.0 / (n_samples * self.C)
         if self._l1_share:
@@ -375,19 +363,6 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
         evidence = n_samples * planned_mu(self)
         weakest = _WEAKEST_OF_MANY if self.n_features_in_ > _MANY else _WEAKEST
         return 1.0 / (n_samples * min(weakest, max(1.0, evidence / _EVIDENCE_A_UNIT)))
-
-    @final
-    def _given_bounds(self, sparse: bool) -> RowBounds:
-        return self._given_row_bounds(sparse)
-
-    @property
-    @final
-    def _bounds_to_find(self) -> tuple[str, ...]:
-        return ("data_norm",) if self.data_norm is None else ()
-
-    @final
-    def _row_bounds(self, oracle: Oracle, plan: FitPlan, n_samples: int) -> RowBounds:
-        return self._found_row_bounds(oracle, plan, n_samples)
 
     @final
     def _publish(self, problem: Problem, solution: Solution, dtype: np.dtype) -> None:

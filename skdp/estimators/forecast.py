@@ -134,21 +134,15 @@ class Plan:
 
         None if there is no better one, or beyond 10^12 rows.
         """
-
-        def enough(n: float) -> bool:
-            return self._noise(n, self.n_features, self.epsilon) <= self._limit
-
-        rows = _least(enough, float(self.n_samples), _MOST_ROWS)
-        return None if self.regime == _BEST or rows is None else ceil(rows)
+        n = float(self.n_samples)
+        rows = self._needed(n, _MOST_ROWS, lambda n: (n, self.n_features, self.epsilon))
+        return None if rows is None else ceil(rows)
 
     @property
     def epsilon_needed(self) -> float | None:
         """Budget from which the next better regime is expected; None if none up to 10 does."""
-
-        def enough(budget: float) -> bool:
-            return self._noise(self.n_samples, self.n_features, budget) <= self._limit
-
-        return None if self.regime == _BEST else _least(enough, self.epsilon, _LARGEST_EPSILON)
+        sizes = self.n_samples, self.n_features
+        return self._needed(self.epsilon, _LARGEST_EPSILON, lambda budget: (*sizes, budget))
 
     @property
     def features_affordable(self) -> int | None:
@@ -156,12 +150,17 @@ class Plan:
 
         None if there is no better one, or not even for a single feature.
         """
+        n, d, budget = self.n_samples, self.n_features, self.epsilon
+        ratio = self._needed(1.0, float(d), lambda ratio: (n, d / ratio, budget))
+        return None if ratio is None else floor(d / ratio)
 
-        def enough(ratio: float) -> bool:
-            return self._noise(self.n_samples, self.n_features / ratio, self.epsilon) <= self._limit
-
-        ratio = _least(enough, 1.0, float(self.n_features))
-        return None if self.regime == _BEST or ratio is None else floor(self.n_features / ratio)
+    def _needed(
+        self, low: float, high: float, sizes: Callable[[float], tuple[float, float, float]]
+    ) -> float | None:
+        """Least number in a range at which sizes reach the next better regime, if any does."""
+        if self.regime == _BEST:
+            return None
+        return _least(lambda x: self._noise(*sizes(x)) <= self._limit, low, high)
 
     @property
     def advice(self) -> tuple[str, ...]:
@@ -204,23 +203,25 @@ class Plan:
     @property
     def sentence(self) -> str:
         """Expected accuracy in one sentence."""
-        cause = self.dominated_by
-        because = "" if cause == "nothing" else f", because of {cause}"
         return (
-            f"expected: {self.regime}{because}; about {self.expected_loss:.0%} of what there is to "
+            f"{self._expected}; about {self.expected_loss:.0%} of what there is to "
             "learn is lost to noise"
         )
+
+    @property
+    def _expected(self) -> str:
+        cause = self.dominated_by
+        because = "" if cause == "nothing" else f", because of {cause}"
+        return f"expected: {self.regime}{because}"
 
     def __str__(self) -> str:
         kind = "regression" if self.n_classes is None else f"{self.n_classes} classes"
         if self.n_informative is not None:
             kind += f" on {self.n_informative} of them"
-        cause = self.dominated_by
-        because = "" if cause == "nothing" else f", because of {cause}"
         lines = [
             f"{self.n_samples:,} rows, {self.n_features:,} features, {kind}; "
             f"epsilon = {self.epsilon:g}, delta = {self.delta:.1e}, {self.adjacency}",
-            f"  expected: {self.regime}{because}",
+            f"  {self._expected}",
             f"  about {self.expected_loss:.0%} of what there is to learn is lost to noise",
             f"  {self.unseen}",
             *(f"  - {sentence}" for sentence in self.advice),

@@ -15,7 +15,7 @@ from ..problem.losses import Squared
 from ..problem.penalties import L1
 from ..problem.problem import Problem
 from ..solvers import Solver
-from ..validation import REGRESSORS, with_advice
+from ..validation import REGRESSORS, keep_parameters, with_advice
 from .base import solvers_but
 from .regression import PrivateLinearRegressor
 
@@ -197,6 +197,9 @@ class DPLassoRegressor(PrivateLinearRegressor):
     precondition: None = None
     _penalty_beside_mean: ClassVar[bool] = True
 
+    alpha: float
+    positive: bool
+
     @with_advice(REGRESSORS)
     def __init__(
         self,
@@ -221,25 +224,7 @@ class DPLassoRegressor(PrivateLinearRegressor):
         verbose: int = 0,
         random_state: Any = None,
     ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.alpha = alpha
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.positive = positive
-        self.target_bounds = target_bounds
-        self.data_norm = data_norm
-        self.feature_bound = feature_bound
-        self.max_weight = max_weight
-        self.adjacency = adjacency
-        self.solver = solver
-        self.clip_predictions = clip_predictions
-        self.horizon = horizon
-        self.buffer = buffer
-        self.max_visits = max_visits
-        self.warm_start = warm_start
-        self.verbose = verbose
-        self.random_state = random_state
+        keep_parameters(self, locals())
 
     @property
     def sparse_coef_(self) -> sp.csr_array:

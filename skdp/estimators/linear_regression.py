@@ -15,7 +15,7 @@ from ..problem.penalties import L2
 from ..problem.problem import Problem
 from ..solvers import Solver
 from ..solvers.preconditioning.iterative_whitening import IterativeWhitening
-from ..validation import PAIRS, REGRESSORS, one_of, shown, with_advice
+from ..validation import PAIRS, REGRESSORS, keep_parameters, one_of, shown, with_advice
 from .base import solvers_but
 from .inference import NoInference
 from .regression import PrivateLinearRegressor
@@ -211,6 +211,10 @@ class DPLinearRegression(PrivateLinearRegressor):
 
     inference_ = NoInference()
 
+    alpha: float
+    loss: str | Loss
+    positive: bool
+
     @with_advice(REGRESSORS)
     def __init__(
         self,
@@ -238,28 +242,7 @@ class DPLinearRegression(PrivateLinearRegressor):
         verbose: int = 0,
         random_state: Any = None,
     ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.alpha = alpha
-        self.loss = loss
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.positive = positive
-        self.target_bounds = target_bounds
-        self.data_norm = data_norm
-        self.data_bounds = data_bounds
-        self.max_weight = max_weight
-        self.adjacency = adjacency
-        self.solver = solver
-        self.constraint = constraint
-        self.precondition = precondition
-        self.clip_predictions = clip_predictions
-        self.horizon = horizon
-        self.buffer = buffer
-        self.max_visits = max_visits
-        self.warm_start = warm_start
-        self.verbose = verbose
-        self.random_state = random_state
+        keep_parameters(self, locals())
 
     def _problem(self, n_samples: int, bounds: RowBounds) -> Problem:
         # Solvers work with targets in units of half the width of their bounds.

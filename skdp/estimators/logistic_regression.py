@@ -13,14 +13,11 @@ from sklearn.utils._param_validation import Interval
 
 from ..privacy.rows.dask_rows import is_collection
 from ..privacy.rows.reading import strict_checks
-from ..problem.bounds import RowBounds
-from ..problem.constraints import Constraint, Unconstrained
-from ..problem.losses import Logistic, Softmax
-from ..problem.penalties import ElasticNet
-from ..problem.problem import Problem
+from ..problem.constraints import Constraint
+from ..problem.losses import Logistic, Loss, Softmax
 from ..solvers import Solver
 from ..solvers.preconditioning import Preconditioner
-from ..validation import CLASSIFIERS, with_advice
+from ..validation import CLASSIFIERS, keep_parameters, with_advice
 from .base import solvers_but
 from .classification import PrivateLinearClassifier
 from .dask_predictions import lazily
@@ -227,7 +224,10 @@ class DPLogisticRegression(PrivateLinearClassifier):
         "solver": solvers_but("adassp", "screening", "tracked_gd"),
     }
 
+    _counterpart = LogisticRegression
     inference_ = NoInference()
+
+    l1_ratio: float
 
     @with_advice(CLASSIFIERS)
     def __init__(
@@ -255,27 +255,7 @@ class DPLogisticRegression(PrivateLinearClassifier):
         verbose: int = 0,
         random_state: Any = None,
     ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.C = C
-        self.l1_ratio = l1_ratio
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.class_weight = class_weight
-        self.classes = classes
-        self.data_norm = data_norm
-        self.data_bounds = data_bounds
-        self.max_weight = max_weight
-        self.adjacency = adjacency
-        self.solver = solver
-        self.constraint = constraint
-        self.precondition = precondition
-        self.horizon = horizon
-        self.buffer = buffer
-        self.max_visits = max_visits
-        self.warm_start = warm_start
-        self.verbose = verbose
-        self.random_state = random_state
+        keep_parameters(self, locals())
 
     @strict_checks()
     def predict_log_proba(self, X: Any) -> np.ndarray:
@@ -316,20 +296,8 @@ class DPLogisticRegression(PrivateLinearClassifier):
         """
         return np.exp(self.predict_log_proba(X))
 
-    def _problem(self, n_samples: int, bounds: RowBounds) -> Problem:
-        k = self.classes_.size
-        return Problem(
-            loss=Logistic() if k == 2 else Softmax(k),
-            n_samples=n_samples,
-            n_features=self.n_features_in_,
-            bounds=bounds,
-            class_weight=self._weights(),
-            penalty=ElasticNet(self._strength(n_samples), self._l1_share),
-            constraint=Unconstrained() if self.constraint is None else self.constraint,
-        )
-
-    def _plain(self, coef: np.ndarray) -> LogisticRegression:
-        return self._with_scores(LogisticRegression(), coef)
+    def _loss_of(self, n_classes: int) -> Loss:
+        return Logistic() if n_classes == 2 else Softmax(n_classes)
 
     @property
     def _l1_share(self) -> float:

@@ -6,7 +6,7 @@ from copy import copy
 from dataclasses import dataclass, replace
 from functools import cache
 from math import isinf
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -20,6 +20,9 @@ from ..reporting.composition import ParallelComposition, compose
 from ..reporting.receipts import Receipt
 from ..validation import shown
 from .range_finding import seen_targets
+
+if TYPE_CHECKING:
+    from .partial_fit import Session
 
 # Value of ``warm_start`` by which the user declares that further fits are about other rows.
 DISJOINT = "disjoint"
@@ -63,15 +66,12 @@ class Released:
 class Progress:
     """Record of the rows that a model has been given; nothing in it that is not public.
 
-    Parameters
-    ----------
-    model : estimator
-        Whose parameters are noted, so that a change is noticed.
-    unit : PrivacyUnit, default=PrivacyUnit.ROW
-        What is protected, and counted as a row in what follows.
+    Parameters of the model are noted, so that a change is noticed.
 
     Attributes
     ----------
+    unit : PrivacyUnit
+        What is protected, and counted as a row in what follows.
     parts : ParallelComposition
         The receipts of parts of the rows, which have no row in common.
     carried : Receipt or None
@@ -89,9 +89,6 @@ class Progress:
     weighted : bool
         Whether the rows of the stream have weights.
     """
-
-    # Of records that were made before there was a choice.
-    unit: PrivacyUnit = PrivacyUnit.ROW
 
     def __init__(self, model: Any, unit: PrivacyUnit = PrivacyUnit.ROW) -> None:
         kind: Any = type(model)
@@ -111,39 +108,18 @@ class Progress:
         return found if found is not None and seen_targets(found.bounds.target) else None
 
     def begun(
-        self,
-        model: Any,
-        *,
-        before: dict[str, Any],
-        secretive: bool,
-        weighted: bool,
-        unit: PrivacyUnit = PrivacyUnit.ROW,
-        visits: int = 1,
+        self, model: Any, before: dict[str, Any], session: Session, *, weighted: bool
     ) -> Progress:
-        """The record of a stream that goes on from here.
-
-        Parameters
-        ----------
-        model : estimator
-            Which has the parameters of the stream.
-        before : dict
-            Its attributes before the stream.
-        secretive, weighted : bool
-            See the attributes.
-        unit : PrivacyUnit, default=PrivacyUnit.ROW
-            What is protected.
-        visits : int, default=1
-            See the attributes.
-        """
+        """The record of a stream that goes on from here, of a model with such attributes before."""
         other = copy(self)
         other._settings = Progress(model)._settings
-        other.secretive, other.weighted = secretive, weighted
+        other.secretive, other.weighted = session.secretive, weighted
         if self.streaming:
             other.parts = copy(self.parts)
             return other
         other.streaming = True
         other.parts, other.carried = ParallelComposition(), None
-        other.unit, other.visits = unit, visits
+        other.unit, other.visits = session.visits.unit, session.parts_of_a_person
         other.parts.skip(self.parts.stop)
         other.follow(model, before)
         return other
@@ -156,15 +132,8 @@ class Progress:
     def follow(self, model: Any, before: dict[str, Any]) -> None:
         """Take along what was spent on the model that this fit, or stream, starts from.
 
-        Rows of both may be the same. Only if the user says that they are not do they count as
-        further parts.
-
-        Parameters
-        ----------
-        model : estimator
-            Whose ``warm_start`` says which it is.
-        before : dict
-            Its attributes before this fit.
+        Rows of both may be the same. Only if the user says that they are not, by ``warm_start``, do
+        they count as further parts. The model had the attributes ``before`` ahead of this fit.
         """
         if "privacy_spent_" not in before or "privacy_ledger_" not in before:
             return
@@ -181,23 +150,20 @@ class Progress:
                 "is known. Fit a clone."
             )
         disjoint = declared_disjoint(model)
-        if receipt.nothing and not disjoint:
-            return
-        if not disjoint:
-            receipt = receipt.under(self.adjacency).unlocated()
-            self.carried = replace(receipt, spent=_together([receipt], spent.delta))
-        elif earlier is not None and earlier._continues(ledger, self.adjacency):
+        if disjoint and earlier is not None and earlier._continues(ledger, self.adjacency):
             self.parts = copy(earlier.parts)
-        else:
-            stop = 0 if earlier is None else earlier.parts.stop
+        elif disjoint or not receipt.nothing:
             receipt = receipt.under(self.adjacency).unlocated()
             receipt = replace(receipt, spent=_together([receipt], spent.delta))
-            self.parts = ParallelComposition.after(receipt, stop)
+            if disjoint:
+                stop = 0 if earlier is None else earlier.parts.stop
+                self.parts = ParallelComposition.after(receipt, stop)
+            else:
+                self.carried = receipt
 
     def _continues(self, ledger: tuple[Event, ...], adjacency: Adjacency) -> bool:
         """True if a published ledger is that of the parts alone, so that others may follow."""
-        plain = self.carried is None and self.visits == 1
-        plain = plain and self.adjacency is adjacency
+        plain = self.carried is None and self.visits == 1 and self.adjacency is adjacency
         return plain and ledger == self._of_parts().events
 
     def _of_parts(self) -> Receipt:
@@ -277,14 +243,8 @@ class EarlierModel:
     def of(cls, model: Any, before: dict[str, Any]) -> EarlierModel | None:
         """The model that a fit with ``warm_start`` starts from, if there is one.
 
-        As in scikit-learn, it is what the attributes say, wherever they come from.
-
-        Parameters
-        ----------
-        model : estimator
-            Knows the features and classes of the fit to come.
-        before : dict
-            Its attributes before that.
+        As in scikit-learn, it is what the attributes before the fit say, wherever they come from.
+        The model knows the features and classes of the fit to come.
 
         Raises
         ------
@@ -353,13 +313,7 @@ def _noted(kind: Any) -> tuple[str, ...]:
 
 
 def same_setting(value: Any, noted: Any) -> bool:
-    """True if a parameter has the value that was noted.
-
-    Parameters
-    ----------
-    value, noted : object
-        As it is, and as it was.
-    """
+    """True if a parameter has the value that was noted."""
     if value is noted:
         return True
     if isinstance(value, np.ndarray) or isinstance(noted, np.ndarray):

@@ -15,7 +15,7 @@ import numpy as np
 from ..exceptions import warn_user
 from ..privacy.accounting.ledger import Budget, Spend
 from ..privacy.oracle import Oracle
-from ..privacy.queries.histogram import Histogrammed
+from ..privacy.queries.counts import Histogrammed
 from ..problem.bounds import TargetBounds
 from ..problem.column_bounds import ColumnScaling
 

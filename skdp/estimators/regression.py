@@ -19,7 +19,6 @@ from sklearn.linear_model import LinearRegression
 from sklearn.metrics import r2_score
 from sklearn.utils.metaestimators import available_if
 
-from ..privacy.oracle import Oracle
 from ..privacy.rows.dask_rows import is_collection
 from ..privacy.rows.reading import redacted, strict_checks
 from ..problem.bounds import RowBounds, TargetBounds
@@ -30,10 +29,8 @@ from ..solvers.preconditioning.iterative_whitening import IterativeWhitening
 from ..validation import PAIR, one_of, shown
 from .base import PrivateLinearModel
 from .dask_predictions import check_unweighted, lazily, summed
-from .fit_plan import RANGE_SHARE, TARGETS, FitPlan
 from .partial_fit import advance
 from .plain_models import clipped_regressor
-from .range_finding import private_target_bounds, warn_of_target_bounds
 
 
 def _takes_streams(model: PrivateLinearRegressor) -> bool:
@@ -211,20 +208,15 @@ class PrivateLinearRegressor(RegressorMixin, PrivateLinearModel, ABC):
         target = self._given_target_bounds() or TargetBounds.joined(
             [TargetBounds(-1.0, 1.0, self.fit_intercept)] * (self._target_columns or 1)
         )
-        return self._within_feature_bound(self._given_row_bounds(sparse), target)
-
-    @property
-    @final
-    def _bounds_to_find(self) -> tuple[str, ...]:
-        known = {"data_norm": self._known_norm, "target_bounds": self.target_bounds}
-        return tuple(name for name, bound in known.items() if bound is None)
+        bounds = super()._given_bounds(sparse)
+        return replace(bounds, target=target, feature_bound=self.feature_bound)
 
     @property
     @final
     def _known_norm(self) -> float | None:
         if self.data_norm is None and self.feature_bound is not None:
             return self.feature_bound * sqrt(self.n_features_in_)
-        return None if self.data_norm is None else float(self.data_norm)
+        return super()._known_norm
 
     @final
     def _prepare_targets(self, y: np.ndarray | None) -> Callable[[np.ndarray], np.ndarray]:
@@ -265,61 +257,12 @@ class PrivateLinearRegressor(RegressorMixin, PrivateLinearModel, ABC):
         )
 
     @final
-    def _row_bounds(self, oracle: Oracle, plan: FitPlan, n_samples: int) -> RowBounds:
-        shares, t = dict(plan.bounds), self._target_columns or 1
-        check = oracle.budget.fraction(shares.get(TARGETS, RANGE_SHARE) / t).whole()
-        known = self._known_norm is not None
-        features = self._given_row_bounds(plan.sparse) if known else None
-        if features is None:
-            features = self._found_row_bounds(oracle, plan, n_samples)
-        target = self._given_target_bounds()
-        if target is None:
-            target = self._found_target_bounds(oracle, plan, n_samples)
-        elif TARGETS in shares:
-            for column, low, high in zip(self._columns, *map(np.ravel, target.ends), strict=True):
-                one = TargetBounds(low, high, self.fit_intercept)
-                warn_of_target_bounds(oracle, check, n_samples, one, column=column)
-        return self._within_feature_bound(features, target)
-
-    @final
-    def _bounds_of_part(self, oracle: Oracle, plan: FitPlan, n_samples: int) -> RowBounds:
-        """Bounds of a part, of targets too where parts before it did not show any."""
-        bounds = super()._bounds_of_part(oracle, plan, n_samples)
-        if self._progress.released is None or "target_bounds" not in dict(plan.bounds):
-            return bounds
-        return replace(bounds, target=self._found_target_bounds(oracle, plan, n_samples))
-
-    @final
-    def _found_target_bounds(self, oracle: Oracle, plan: FitPlan, n_samples: int) -> TargetBounds:
-        share = dict(plan.bounds)["target_bounds"] / len(self._columns)
-        reserve, facts = oracle.budget.fraction(share), {"centred": self.fit_intercept}
-        found = [
-            private_target_bounds(oracle, reserve, n_samples, column=column, **facts)
-            for column in self._columns
-        ]
-        return TargetBounds.joined(found)
-
-    @property
-    @final
-    def _columns(self) -> list[int | None]:
-        """Targets to look at one after another; None for the only one."""
-        t = self._target_columns or 1
-        return [None] if t == 1 else list(range(t))
-
-    @final
     def _plain(self, coef: np.ndarray) -> Any:
         plain = LinearRegression()
         if self._target_columns is None:
             coef = np.ravel(coef)
         plain.coef_, plain.intercept_ = coef, np.asarray(self.intercept_, dtype=np.float64)[()]
         return clipped_regressor(plain, *self.target_bounds_) if self.clip_predictions else plain
-
-    def _within_feature_bound(self, features: RowBounds, target: TargetBounds) -> RowBounds:
-        norm = self._known_norm
-        if norm is not None:
-            constant = self._intercept_value(norm)
-            features = replace(features, data_norm=norm, intercept_value=constant)
-        return replace(features, target=target, feature_bound=self.feature_bound)
 
     @final
     def _tell_classes(self, classes: Any) -> None:
@@ -351,7 +294,7 @@ class PrivateLinearRegressor(RegressorMixin, PrivateLinearModel, ABC):
         """True unless solver or constraint are for one target at a time, whatever the rows are."""
         kind = SOLVERS.get(self.solver) if isinstance(self.solver, str) else type(self.solver)
         one = any(getattr(kind, trait, False) for trait in ("federated", "infers", "selects"))
-        constraint = getattr(self, "constraint", None)
+        constraint = self.constraint
         apart = all(getattr(constraint, trait, False) for trait in ("cone", "separable"))
         return self._several_targets and not one and (constraint is None or apart)
 

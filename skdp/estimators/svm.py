@@ -9,14 +9,11 @@ import numpy as np
 from sklearn.svm import LinearSVC
 from sklearn.utils._param_validation import Interval
 
-from ..problem.bounds import RowBounds
-from ..problem.constraints import Constraint, Unconstrained
+from ..problem.constraints import Constraint
 from ..problem.losses import Hinge, HuberisedHinge, Loss, OneVsRest, SquaredHinge
-from ..problem.penalties import ElasticNet
-from ..problem.problem import Problem
 from ..solvers import Solver
 from ..solvers.preconditioning import Preconditioner
-from ..validation import CLASSIFIERS, one_of, with_advice
+from ..validation import CLASSIFIERS, keep_parameters, one_of, with_advice
 from .base import solvers_but
 from .classification import PrivateLinearClassifier
 
@@ -227,6 +224,10 @@ class DPSVMClassifier(PrivateLinearClassifier):
         "solver": solvers_but("adassp", "one_step", "preconditioned_gd", "screening", "tracked_gd"),
     }
 
+    _counterpart = LinearSVC
+    penalty: str
+    loss: str | Loss
+
     @with_advice(CLASSIFIERS)
     def __init__(
         self,
@@ -254,56 +255,20 @@ class DPSVMClassifier(PrivateLinearClassifier):
         verbose: int = 0,
         random_state: Any = None,
     ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.C = C
-        self.penalty = penalty
-        self.loss = loss
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.class_weight = class_weight
-        self.classes = classes
-        self.data_norm = data_norm
-        self.data_bounds = data_bounds
-        self.max_weight = max_weight
-        self.adjacency = adjacency
-        self.solver = solver
-        self.constraint = constraint
-        self.precondition = precondition
-        self.horizon = horizon
-        self.buffer = buffer
-        self.max_visits = max_visits
-        self.warm_start = warm_start
-        self.verbose = verbose
-        self.random_state = random_state
-
-    def _problem(self, n_samples: int, bounds: RowBounds) -> Problem:
-        k, loss = self.classes_.size, self._loss()
-        return Problem(
-            loss=loss if k == 2 else OneVsRest(loss, k),
-            n_samples=n_samples,
-            n_features=self.n_features_in_,
-            bounds=bounds,
-            class_weight=self._weights(),
-            penalty=ElasticNet(self._strength(n_samples), self._l1_share),
-            constraint=Unconstrained() if self.constraint is None else self.constraint,
-        )
-
-    def _plain(self, coef: np.ndarray) -> LinearSVC:
-        return self._with_scores(LinearSVC(), coef)
+        keep_parameters(self, locals())
 
     @property
     def _l1_share(self) -> float:
         return float(self.penalty == "l1")
 
-    def _loss(self) -> Loss:
+    def _loss_of(self, n_classes: int) -> Loss:
         loss = _LOSSES[self.loss] if isinstance(self.loss, str) else self.loss
         if not (loss.n_scores == 1 and _takes(loss, 0.0, 1.0) and not _takes(loss, 0.5)):
             raise ValueError(
                 f"{type(self).__name__} needs a loss for two classes with one score a row, got "
                 f"{type(loss).__name__}; pass one such as Hinge() or HuberisedHinge()."
             )
-        return loss
+        return loss if n_classes == 2 else OneVsRest(loss, n_classes)
 
 
 def _takes(loss: Loss, *targets: float) -> bool:

@@ -31,7 +31,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _num_features, _num_samples, check_is_fitted
 
-from ..estimators.base import ACCEPTED, PrivateLinearModel
+from ..estimators.base import PrivateLinearModel
+from ..estimators.opening import ACCEPTED
 from ..exceptions import PrivacyLeakWarning, warn_user
 from ..federated import DaskSites
 from ..privacy.accounting.ledger import PrivacySpent
@@ -44,8 +45,7 @@ from ..privacy.row_scores import NoisyScoring
 from ..privacy.rows.chunked import Chunks
 from ..privacy.rows.dask_rows import is_collection
 from ..privacy.rows.privacy_units import PrivacyUnits
-from ..privacy.rows.reading import redacted, strict_checks
-from ..privacy.rows.weights import in_units_of
+from ..privacy.rows.reading import in_units_of, redacted, strict_checks
 from ..reporting.budget_warnings import warn_of_promise
 from ..reporting.number_of_trials import NumberOfTrials
 from ..reporting.open_budgets import BudgetedEstimator, reservation_for
@@ -214,7 +214,7 @@ class PrivateSearch(BudgetedEstimator, MetaEstimatorMixin, BaseEstimator, ABC):
             delta, units, unit = delta_for(self.delta, None), None, PrivacyUnit.ROW
             if privacy_unit is not None:
                 units, unit = PrivacyUnits.of(privacy_unit), PrivacyUnit.DECLARED
-            claim = SpendBound.planned(self.epsilon, delta, None, self.adjacency, unit)
+            claim = SpendBound(self.epsilon, delta, None, self.adjacency, unit)
             charge.reserve(claim, begins=False)
             if units is not None:
                 units.check(X, y, sample_weight)

@@ -19,7 +19,8 @@ from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import _safe_indexing, check_array
 from sklearn.utils.metadata_routing import process_routing
 
-from ..estimators.base import ACCEPTED, PrivateLinearModel
+from ..estimators.base import PrivateLinearModel
+from ..estimators.opening import ACCEPTED
 from ..preprocessing.base import PrivateTransformer
 from ..privacy.oracle_factory import PrivateSession
 from ..privacy.randomness import SecretNoise

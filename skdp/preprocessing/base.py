@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from ..privacy.accounting.ledger import PrivacySpent
 from ..privacy.accounting.promise import delta_for
 from ..privacy.adjacency import Adjacency, PrivacyUnit
-from ..privacy.lock import run_locked
+from ..privacy.lock import locked
 from ..privacy.oracle import Oracle
 from ..privacy.oracle_factory import PrivacyTerms, PrivateSession
 from ..privacy.rows.bounded_rows import Rows
@@ -161,6 +161,7 @@ class PrivateTransformer(Transformer, ABC):
     privacy_unit_: str
 
     @final
+    @locked
     def fit(self, X: Any, y: Any = None, privacy_unit: Any = None) -> Self:
         """Learn privately.
 
@@ -195,10 +196,6 @@ class PrivateTransformer(Transformer, ABC):
         and so does a note on the exception.
         """
         del y
-        return run_locked(self, "fit", self._fit, X, privacy_unit)
-
-    @final
-    def _fit(self, X: Any, privacy_unit: Any) -> Self:
         before, charge = vars(self).copy(), reservation_for(self)
         try:
             check_parameters(self)

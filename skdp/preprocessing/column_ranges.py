@@ -184,7 +184,7 @@ def _halved(
     high: np.ndarray,
     columns: tuple[int, ...] | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Ends, (d, 2) each, of short intervals within these that hold the two quantiles."""
+    """Ends of the intervals, (d, 2) each, in which halving has left the two quantiles."""
     wanted = n_samples * np.array([search.tail, 1 - search.tail])
     for _ in range(search.steps):
         middle = 0.5 * low + 0.5 * high
@@ -197,7 +197,7 @@ def _halved(
 def _cells(
     oracle: Oracle, search: Search, n_samples: int, n_features: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Ends, (d, 2) each, of the cells of the grid that hold the two quantiles."""
+    """Ends, (d, 2) each, of the cells of the grid of powers of 4 in which the two quantiles lie."""
     wanted = n_samples * np.array([search.tail, 1 - search.tail])
     first = np.zeros((n_features, 2), dtype=np.intp)
     last = np.full((n_features, 2), _EDGES.size)
@@ -264,7 +264,7 @@ def private_column_sizes(
 def private_large_columns(
     oracle: Oracle, sizes: ColumnBounds, n_samples: int, budget: Budget
 ) -> ColumnBounds:
-    """Ranges of features that are larger than codes, where few of many are; the others stay.
+    """Ranges of the features whose sizes exceed 4, by two quantiles; others keep their intervals.
 
     Intervals about zero are wide for numbers such as altitudes and years, which vary little beside
     their size. Codes of 0 and 1 need not be paid for.

@@ -10,7 +10,7 @@ from sklearn.utils._param_validation import Interval
 
 from ..privacy.oracle import Oracle
 from ..problem.column_bounds import ColumnBounds, ColumnScaling
-from ..validation import PAIR, SCALERS, with_advice
+from ..validation import PAIR, SCALERS, keep_parameters, with_advice
 from .base import PrivateTransformer
 from .column_ranges import private_column_bounds
 from .scaler import Scaler, checked_range
@@ -101,6 +101,11 @@ class DPMinMaxScaler(Scaler, PrivateTransformer):
         "clip": ["boolean"],
     }
 
+    feature_range: tuple[float, float]
+    tail: float
+    bounds: Any
+    clip: bool
+
     data_min_: np.ndarray
     data_max_: np.ndarray
     data_range_: np.ndarray
@@ -120,14 +125,7 @@ class DPMinMaxScaler(Scaler, PrivateTransformer):
         adjacency: str = "replace_one",
         random_state: Any = None,
     ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.feature_range = feature_range
-        self.tail = tail
-        self.bounds = bounds
-        self.clip = clip
-        self.adjacency = adjacency
-        self.random_state = random_state
+        keep_parameters(self, locals())
 
     @property
     def _sparse(self) -> bool:

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..privacy.oracle import Oracle
 from ..problem.column_bounds import ColumnScaling
-from ..validation import SCALERS, with_advice
+from ..validation import SCALERS, keep_parameters, with_advice
 from .base import PrivateTransformer
 from .column_ranges import private_column_bounds, private_column_moments
 from .scaler import Scaler
@@ -107,6 +107,11 @@ class DPStandardScaler(Scaler, PrivateTransformer):
         "clip": ["boolean"],
     }
 
+    bounds: Any
+    with_mean: bool
+    with_std: bool
+    clip: bool
+
     mean_: np.ndarray | None
     var_: np.ndarray | None
     scale_: np.ndarray | None
@@ -125,14 +130,7 @@ class DPStandardScaler(Scaler, PrivateTransformer):
         adjacency: str = "replace_one",
         random_state: Any = None,
     ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.bounds = bounds
-        self.with_mean = with_mean
-        self.with_std = with_std
-        self.clip = clip
-        self.adjacency = adjacency
-        self.random_state = random_state
+        keep_parameters(self, locals())
 
     @property
     def _sparse(self) -> bool:

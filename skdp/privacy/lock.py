@@ -13,13 +13,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from functools import partial, wraps
 from threading import Lock, get_ident
-from typing import Any, TypeVar, final
+from typing import Any, TypeVar, cast, final
 from weakref import WeakKeyDictionary
 
 from .rows.reading import strict_checks
 
 T = TypeVar("T")
+Method = TypeVar("Method", bound=Callable[..., Any])
 
 
 @final
@@ -61,6 +63,16 @@ def run_locked(
     # fmt: off
     with held.lock: return _marked(held, call, arguments)  # noqa: E701
     # fmt: on
+
+
+def locked(method: Method) -> Method:
+    """A method that changes its object, made to run by :func:`run_locked`; it refuses to wait."""
+
+    @wraps(method)
+    def call(self: Any, *arguments: Any, **options: Any) -> Any:
+        return run_locked(self, method.__name__, partial(method, self, *arguments, **options))
+
+    return cast(Method, call)
 
 
 def _marked(held: _ModelLock, call: Callable[..., T], arguments: tuple[Any, ...]) -> T:

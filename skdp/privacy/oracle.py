@@ -26,28 +26,25 @@ from .mechanisms.base import Mechanism, PerturbingMechanism
 from .mechanisms.site_noise import Trust
 from .no_noise import noise_under
 from .queries.base import GaussianQuery, PerturbedQuery, Query
-from .queries.column_counts import ColumnCountsQuery
-from .queries.column_moments import ColumnMomentsQuery
-from .queries.gradient import GradientNormQuery, GradientQuery
+from .queries.columns import ColumnCountsQuery, ColumnMomentsQuery, UnitMoments
+from .queries.counts import (
+    Histogrammed,
+    HistogramQuery,
+    Outcome,
+    OutcomeCountsQuery,
+    TotalWeightQuery,
+)
+from .queries.gradient import GradientNormQuery, GradientQuery, InterceptGradientQuery
 from .queries.gradient_difference import GradientDifferenceQuery
 from .queries.gradient_sizes import GradientAndShareQuery, GradientSizesQuery
-from .queries.histogram import Histogrammed, HistogramQuery
-from .queries.intercept_gradient import InterceptGradientQuery
 from .queries.metric_means import GroupMeansQuery, MetricMeansQuery, RowMetric
-from .queries.moments import MomentsQuery
-from .queries.normal_equations import NormalEquationsQuery
-from .queries.outcome_counts import Outcome, OutcomeCountsQuery
+from .queries.moments import MomentsQuery, NormalEquationsQuery, RowMeansQuery
 from .queries.perturbed_minimum import PerturbedMinimumQuery
-from .queries.residual_quantile import ResidualQuantileQuery
-from .queries.row_means import RowMeansQuery
 from .queries.sampled_gradient import SampledGradientQuery
-from .queries.score_and_curvature import ScoreAndCurvatureQuery
-from .queries.score_moments import ScoreMomentsQuery
+from .queries.score_and_curvature import ScoreAndCurvatureQuery, ScoreMomentsQuery
 from .queries.score_scale import ScoreScaleQuery
-from .queries.selection import SelectionQuery
+from .queries.selection import ResidualQuantileQuery, SelectionQuery, VertexQuery
 from .queries.site_gradients import SiteGradientsQuery, SiteRequest
-from .queries.total_weight import TotalWeightQuery
-from .queries.vertex import VertexQuery
 from .randomness import SecretNoise
 from .rounding import inflated
 from .rows.base import RowStore
@@ -233,12 +230,15 @@ class Oracle(ABC):
         spend: Spend,
         clip_norm: float | None = None,
         whole_units: bool = False,
+        sampled: bool = False,
     ) -> np.ndarray:
         """Noisy mean gradient of the loss at w, rows clipped to ``clip_norm``; shape of w.
 
-        With ``whole_units`` means over the rows of privacy units are clipped instead.
+        With ``whole_units`` means over the rows of privacy units are clipped instead. ``sampled``
+        takes a secret sample of the rows, for a spend that is one of ``reserved``.
         """
-        return self._release(GradientQuery(self._current(), w, clip_norm, whole_units), spend)
+        query = GradientQuery(self._current(), w, clip_norm, whole_units)
+        return self._release(self._of_sample(query) if sampled else query, spend)
 
     @final
     def gradient_norm(
@@ -250,35 +250,27 @@ class Oracle(ABC):
 
     @final
     def gradient_difference(
-        self, w: np.ndarray, w0: np.ndarray, *, spend: Spend, clip_norm: float | None = None
+        self,
+        w: np.ndarray,
+        w0: np.ndarray,
+        *,
+        spend: Spend,
+        clip_norm: float | None = None,
+        sampled: bool = False,
     ) -> np.ndarray:
         """Noisy mean gradient at w less that at w0; its noise is in proportion to their distance.
 
         Where the two are so far apart that it would not pay, it costs what two gradients cost.
+        ``sampled`` is as for gradients.
         """
-        gradient = GradientQuery(self._current(), w, clip_norm)
-        return self._release(GradientDifferenceQuery(gradient, w0), spend)
+        query = GradientDifferenceQuery(GradientQuery(self._current(), w, clip_norm), w0)
+        return self._release(self._of_sample(query) if sampled else query, spend)
 
     @property
     @final
     def reserved(self) -> Reserve:
         """Block of releases over secret samples of the rows, which is paid already."""
         return _reserve(self._block())
-
-    @final
-    def sampled_gradient(
-        self, w: np.ndarray, *, spend: Spend, clip_norm: float | None = None
-    ) -> np.ndarray:
-        """Noisy gradient at w over a secret sample; the spend is one of ``reserved``."""
-        return self._sampled(GradientQuery(self._current(), w, clip_norm), spend)
-
-    @final
-    def sampled_gradient_difference(
-        self, w: np.ndarray, w0: np.ndarray, *, spend: Spend, clip_norm: float | None = None
-    ) -> np.ndarray:
-        """Noisy difference of gradients over a secret sample; the spend is one of ``reserved``."""
-        gradient = GradientQuery(self._current(), w, clip_norm)
-        return self._sampled(GradientDifferenceQuery(gradient, w0), spend)
 
     @final
     def gradient_scale(self, *, spend: Spend, clip_norm: float | None = None) -> float:
@@ -359,8 +351,7 @@ class Oracle(ABC):
         """
         problem = self._current()
         n_classes = max(2, problem.loss.n_scores) if by_class else 1
-        query = RowMeansQuery(problem.bounds, problem.n_samples, n_classes, problem.actual_rows)
-        return self._noisy(query, spend)
+        return self._noisy(RowMeansQuery(problem, n_classes), spend)
 
     @final
     def second_moments(self, *, full: bool, spend: Spend) -> Noisy:
@@ -370,9 +361,7 @@ class Oracle(ABC):
         takes no more memory than a few rows. The scale is that of the diagonal; off it the noise
         is smaller by sqrt(2).
         """
-        problem = self._current()
-        sizes = problem.n_samples, problem.n_rows
-        query = MomentsQuery(problem.bounds, *sizes, full, problem.actual_rows)
+        query = MomentsQuery(self._current(), full)
         answer = self._noisy(query, spend)
         return Noisy(query.matrix(answer.value), answer.scale)
 
@@ -448,9 +437,7 @@ class Oracle(ABC):
         The scale is that of the diagonal; off it the noise is smaller by sqrt(2). The larger the
         balance, in (0, 1], the less noise the second has and the more the first.
         """
-        problem = self._current()
-        sizes = problem.n_samples, problem.n_rows
-        query = NormalEquationsQuery(problem.bounds, *sizes, balance, problem.actual_rows)
+        query = NormalEquationsQuery(self._current(), balance)
         matrix, vector = query.parts(self._release(query, spend))
         return Noisy(matrix, self._scale(query, spend)), vector
 
@@ -522,9 +509,7 @@ class Oracle(ABC):
 
         See :class:`ColumnMomentsQuery`; the squares cost nothing beside the means.
         """
-        query = ColumnMomentsQuery(bounds, n_samples)
-        scale = self._scale(query, spend)
-        return ColumnMoments(*query.moments(self._release(query, spend)), scale)
+        return self._moments(ColumnMomentsQuery(bounds, n_samples), spend)
 
     @final
     def column_counts(
@@ -569,9 +554,7 @@ class Oracle(ABC):
 
         See :class:`MetricMeansQuery`; the squares cost nothing beside the means.
         """
-        query = MetricMeansQuery(metrics, n_samples)
-        scale = self._scale(query, spend)
-        return ColumnMoments(*query.moments.moments(self._release(query, spend)), scale)
+        return self._moments(MetricMeansQuery(metrics, n_samples), spend)
 
     @final
     def group_means(
@@ -618,7 +601,8 @@ class Oracle(ABC):
         clip_norm: float | None,
     ) -> np.ndarray:
         """Noisy gradients from rows that sites draw in secret; the spend is one of ``reserved``."""
-        return self._sampled(SiteRequest(self._current(), sites, active, W, clip_norm), spend)
+        request = SiteRequest(self._current(), sites, active, W, clip_norm)
+        return self._release(self._of_sample(request), spend)
 
     @final
     def stream(self, plan: StreamPlan, *, spend: Spend) -> StreamAnswers:
@@ -629,10 +613,10 @@ class Oracle(ABC):
         return self._open(StreamOpening(self._current(), plan, self._adjacency, spend))
 
     @final
-    def _sampled(
-        self, full: GradientQuery | GradientDifferenceQuery | SiteRequest, spend: Spend
-    ) -> np.ndarray:
-        return self._release(SampledGradientQuery(full, self._block().sampling_rate), spend)
+    def _of_sample(
+        self, full: GradientQuery | GradientDifferenceQuery | SiteRequest
+    ) -> SampledGradientQuery:
+        return SampledGradientQuery(full, self._block().sampling_rate)
 
     @final
     def _block(self) -> SubsampledGaussianDP:
@@ -653,6 +637,11 @@ class Oracle(ABC):
     def _noisy(self, query: GaussianQuery, spend: Spend) -> Noisy:
         scale = self._scale(query, spend)
         return Noisy(self._release(query, spend), scale)
+
+    @final
+    def _moments(self, query: UnitMoments, spend: Spend) -> ColumnMoments:
+        scale = self._scale(query, spend)
+        return ColumnMoments(*query.moments(self._release(query, spend)), scale)
 
     @abstractmethod
     def _release(self, query: Query, spend: Spend) -> np.ndarray: ...

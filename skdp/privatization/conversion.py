@@ -11,55 +11,35 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_regressor
 from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
-from sklearn.ensemble import VotingClassifier, VotingRegressor
+from sklearn.ensemble import VotingRegressor
 from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, TfidfVectorizer
-from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import GridSearchCV, ParameterGrid, RandomizedSearchCV
-from sklearn.multiclass import OneVsRestClassifier
-from sklearn.multioutput import MultiOutputClassifier, MultiOutputRegressor
 from sklearn.pipeline import FeatureUnion, Pipeline
 from sklearn.preprocessing import (
     FunctionTransformer,
-    MaxAbsScaler,
-    MinMaxScaler,
     OneHotEncoder,
     OrdinalEncoder,
     PolynomialFeatures,
-    RobustScaler,
-    StandardScaler,
 )
 
-from ..estimators import (
-    DPLassoRegressor,
-    DPLinearRegression,
-    DPLogisticRegression,
-    DPSVMClassifier,
-)
+from .. import estimators, preprocessing
 from ..estimators.base import PrivateLinearModel
-from ..estimators.fit_plan import TARGETS, plan
+from ..estimators.fit_plan import plan
+from ..estimators.stages import TargetCheck
 from ..model_selection import DPGridSearchCV, DPRandomizedSearchCV
 from ..model_selection.base import PrivateSearch
 from ..model_selection.candidates import private_steps
-from ..preprocessing import BoundsScaler, DPMinMaxScaler, DPStandardScaler
 from ..preprocessing.base import PrivateTransformer
 from ..privacy.adjacency import PrivacyUnit
 from ..privacy.row_scores import ROW_SCORES
+from ..reporting import verdicts
+from ..reporting.counterparts import Counterpart, Given, NoCounterpartError
 from ..reporting.open_budgets import BudgetedEstimator
-from ..reporting.verdicts import TABLE, spends, verdict_of
-from ..validation import SCALERS, SEARCHES, shown
-from .counterparts import (
-    Counterpart,
-    NoCounterpartError,
-    changed_parameters,
-    counterpart_of,
-    reason_for,
-)
+from ..reporting.registry import SCALERS, TABLE, Columns
+from ..validation import SEARCHES, shown
 from .privatize_plan import PlannedStep, WantedFact, written
-from .row_wise_steps import Columns, changes_that_forget, columns_after
 
-_NOTHING = (None, "passthrough", "drop")
-_SCALERS = (MaxAbsScaler, MinMaxScaler, RobustScaler, StandardScaler)
 _TEXT = (CountVectorizer, HashingVectorizer, TfidfVectorizer)
 # Share of the budget for scalers. Between a tenth and three tenths models hardly differ, but with
 # 3,750 rows of 100 columns a tenth does not find the ranges that a lasso needs.
@@ -71,29 +51,25 @@ _INCREASING = (
     *(np.arcsinh, np.cbrt, np.exp, np.expm1, np.log, np.log10, np.log1p, np.log2, np.sqrt),
     *(np.sinh, np.tanh, np.arctan),
 )
-_TARGETS_ONE_BY_ONE = (
-    "fits one model for each target, and how many there are is not known here; make one private "
-    "model for each target, with budgets by skdp.split_budget"
-)
 # Parameters that tie a model to the columns as they come.
-_TIES = ("l1_ratio", "penalty", "positive", "constraint", "data_norm", "data_bounds")
-_SCALING_MODELS = (DPLinearRegression, DPLogisticRegression, DPSVMClassifier)
 _GIVEN = ("data_bounds", "data_norm")
+_TIES = ("l1_ratio", "penalty", "positive", "constraint", *_GIVEN)
+_SCALING_MODELS = (
+    estimators.DPLinearRegression,
+    estimators.DPLogisticRegression,
+    estimators.DPSVMClassifier,
+)
 # Of a data set with rows enough for all that a fit does where there are enough.
 _USUAL_SIZE = 1_000_000, 10
-# Estimators that hold others, and are neither walked through nor refused by the table.
-_WRAPPERS = {
-    FrozenEstimator: "keeps what it has learned from rows; pass the estimator that it holds",
-    MultiOutputClassifier: _TARGETS_ONE_BY_ONE,
-    MultiOutputRegressor: _TARGETS_ONE_BY_ONE,
-    OneVsRestClassifier: (
-        "fits one model for each label that it finds; pass the model that it holds, whose private "
-        "counterpart takes several classes within one budget"
-    ),
-    VotingClassifier: "reads the set of labels off y; use one of its models",
-}
 _METHOD = "calls a method of an estimator, which may have been fitted; put that in its place"
-_SCALES_ITSELF = "the model behind brings columns to one scale by itself"
+_OF_SEARCHES = {
+    **SEARCHES,
+    "scoring": "On private rows a score is a mean over rows of a bounded number.",
+    "random_state": "A seed would make the noise known.",
+}
+
+_Made = tuple[Any, Columns]
+_Reasons = list[tuple[str, str]]
 
 
 @dataclass
@@ -132,40 +108,34 @@ class Conversion:
             A clone, of which parts may be used anew.
         """
         known = Columns(self.bounds, given=self.bounds is not None)
-        made, _ = self._converted(estimator, "", known, False)
-        return made
+        return self._converted(estimator, "", known)[0]
 
-    def _converted(
-        self, thing: Any, path: str, known: Columns, scales: bool
-    ) -> tuple[Any, Columns]:
-        """The counterpart of a part, and public facts about the columns that come out of it.
-
-        ``scales`` says that whatever follows brings columns to one scale by itself.
-        """
-        if thing is None or (isinstance(thing, str) and thing in _NOTHING):
+    def _converted(self, thing: Any, path: str, known: Columns) -> _Made:
+        """The counterpart of a part, and public facts about the columns that come out of it."""
+        if verdicts.does_nothing(thing):
             return thing, known
-        walk = _WALKS.get(type(thing))
-        if walk is not None:
-            return walk(self, thing, path, known, scales)
         if isinstance(thing, BudgetedEstimator):
             return self._ours(thing, path, known)
-        if type(thing) in _SCALERS:
-            return self._scaler(thing, path, known, scales)
+        if type(thing) in _WALKS:
+            return _WALKS[type(thing)](self, thing, path, known)
         try:
-            found = counterpart_of(thing)
+            found = verdicts.counterpart_of(thing)
         except NoCounterpartError as failure:
             return self._refuse(thing, path, str(failure))
-        if found is not None:
-            return self._model(found, thing, path, known), Columns()
-        return self._row_wise(thing, path, known)
+        if found is None:
+            return self._row_wise(thing, path, known)
+        if type(thing) in SCALERS:
+            return self._scaler(found, thing, path, known)
+        return self._model(found, thing, path, known), Columns()
 
-    def _refuse(self, thing: Any, path: str, why: str) -> tuple[Any, Columns]:
+    def _refuse(self, thing: Any, path: str, why: str) -> _Made:
         kind = type(thing).__name__
         self.refused.append(f"{kind} {why}" if not path else f"{path}: {kind} {why}")
         return thing, Columns(named=False)
 
     def _note(self, path: str, thing: Any, after: str, **facts: Any) -> None:
         before = repr(thing) if isinstance(thing, str) else type(thing).__name__
+        facts = {name: tuple(v) if isinstance(v, list) else v for name, v in facts.items()}
         self.steps.append(PlannedStep(path or before, before, after, **facts))
 
     def _want(self, path: str, argument: str, saves: str) -> None:
@@ -173,68 +143,64 @@ class Conversion:
 
     # What holds other estimators.
 
-    def _pipeline(
-        self, thing: Pipeline, path: str, known: Columns, scales: bool
-    ) -> tuple[Any, Columns]:
+    def _pipeline(self, thing: Pipeline, path: str, known: Columns) -> _Made:
         if thing.memory is not None:
-            self._note(
-                path, thing, "kept", changed=(("memory=None", "A cache would hold rows on disk."),)
-            )
             thing.memory = None
-        made = []
+            self._note(
+                path, thing, "kept", changed=[("memory=None", "A cache would hold rows on disk.")]
+            )
+        made, otherwise = [], known.scaled_later
         for k, (name, step) in enumerate(thing.steps):
-            behind = not self.tied and _scaled_by([s for _, s in thing.steps[k + 1 :]], scales)
-            new, known = self._converted(step, _joined(path, name), known, behind)
+            scales = _first_scales(thing.steps[k + 1 :])
+            later = not self.tied and (otherwise if scales is None else scales)
+            known = known._replace(scaled_later=later)
+            new, known = self._converted(step, _joined(path, name), known)
             made.append((name, new))
         thing.steps = made
         return thing, known
 
-    def _union(
-        self, thing: FeatureUnion, path: str, known: Columns, scales: bool
-    ) -> tuple[Any, Columns]:
-        del scales
+    def _parallel(self, thing: Any, path: str, known: Columns) -> _Made:
+        """Parts that see all columns, or those that are listed for each, side by side."""
+        attribute = TABLE[type(thing)].children[0]
         made, outs = [], []
-        for name, step in thing.transformer_list:
-            # Each of the parts sees all columns, on scales that are to be different.
-            new, out = self._converted(step, _joined(path, name), known, False)
-            made.append((name, new))
-            if not (isinstance(step, str) and step == "drop"):
-                outs.append(out)
-        thing.transformer_list = made
-        return thing, Columns(named=False) if thing.transformer_weights else _side_by_side(outs)
-
-    def _columns(
-        self, thing: ColumnTransformer, path: str, known: Columns, scales: bool
-    ) -> tuple[Any, Columns]:
-        made, outs = [], []
-        for name, step, columns in thing.transformers:
+        for name, part, *listed in getattr(thing, attribute):
             at = _joined(path, name)
-            own = self._own(known, columns, at)
-            idle = isinstance(step, str) and step == "passthrough"
-            if scales and idle and own.given and own.bounds is not None:
-                new, out = self._bounded(step, at, own, (-1.0, 1.0))
+            # Parts that see the same columns are to have them on different scales.
+            own = self._own(known, listed[0], at) if listed else known._replace(scaled_later=False)
+            ranges = own.given and own.bounds is not None
+            if listed and own.scaled_later and ranges and _is(part, "passthrough"):
+                new, out = self._bounded(part, at, own, (-1.0, 1.0))
             else:
-                new, out = self._converted(step, at, own, scales)
-            made.append((name, new, columns))
-            if not (isinstance(step, str) and step == "drop"):
-                outs.append(out)
-        thing.transformers = made
-        rest = thing.remainder
-        if not (isinstance(rest, str) and rest == "drop"):
-            others = Columns(known.common, False, beside=True, given=known.given)
-            thing.remainder, out = self._converted(rest, _joined(path, "remainder"), others, scales)
+                new, out = self._converted(part, at, own)
+            made.append((name, new, *listed))
+            outs += [] if _is(part, "drop") else [out]
+        setattr(thing, attribute, made)
+        if type(thing) is ColumnTransformer:
+            outs += self._remainder(thing, path, known)
+        weighted = getattr(thing, "transformer_weights", None)
+        return thing, Columns(named=False) if weighted else _side_by_side(outs)
+
+    def _remainder(self, thing: ColumnTransformer, path: str, known: Columns) -> list[Columns]:
+        """The columns of a ColumnTransformer that no part has, and the layout of all."""
+        outs = []
+        if not _is(thing.remainder, "drop"):
+            others = known._replace(bounds=known.common, named=False, norm=None, listed=None)
+            at = _joined(path, "remainder")
+            thing.remainder, out = self._converted(
+                thing.remainder, at, others._replace(beside=True)
+            )
             outs.append(out)
         wanted = 1.0 if any(_makes_text(step) for _, step, _ in thing.transformers) else 0.0
         if thing.sparse_threshold != wanted:
             thing.sparse_threshold = wanted
             why = "Else one row can turn the layout."
-            self._note(path, thing, "kept", changed=((f"sparse_threshold={wanted:g}", why),))
-        return thing, _side_by_side(outs)
+            self._note(path, thing, "kept", changed=[(f"sparse_threshold={wanted:g}", why)])
+        return outs
 
     def _own(self, known: Columns, columns: Any, at: str) -> Columns:
         """Public facts about the columns that one part of a ColumnTransformer gets."""
         given, names = known.bounds, _listed(columns)
-        unknown = Columns(None, known.named, listed=names, beside=True, given=known.given)
+        unknown = known._replace(bounds=None, norm=None, listed=names, beside=True)
         if names is None or given is None or known.common is not None:
             return unknown._replace(bounds=known.common)
         if isinstance(given, Mapping):
@@ -254,20 +220,16 @@ class Conversion:
         ends = [[float(np.ravel(end)[c if np.ndim(end) else 0]) for c in names] for end in given]
         return unknown._replace(bounds=(ends[0], ends[1]))
 
-    def _target(
-        self, thing: TransformedTargetRegressor, path: str, known: Columns, scales: bool
-    ) -> tuple[Any, Columns]:
-        del scales
+    def _target(self, thing: TransformedTargetRegressor, path: str, known: Columns) -> _Made:
         if _of_an_estimator(thing.func) or _of_an_estimator(thing.inverse_func):
             return self._refuse(thing, path, _METHOD)
         changed = []
-        if type(thing.transformer) in _SCALERS:
-            why = "Targets are brought to one scale by target_bounds."
+        if type(thing.transformer) in SCALERS:
             thing.transformer = None
+            why = "Targets are brought to one scale by target_bounds."
             changed.append(("transformer=None", why))
-        elif thing.transformer is not None:
-            at = _joined(path, "transformer")
-            thing.transformer, _ = self._converted(thing.transformer, at, Columns(), False)
+        at = _joined(path, "transformer")
+        thing.transformer, _ = self._converted(thing.transformer, at, Columns())
         if thing.check_inverse and (thing.func is not None or thing.transformer is not None):
             thing.check_inverse = False
             changed.append(("check_inverse=False", "The check warns of rows."))
@@ -277,11 +239,9 @@ class Conversion:
             why = "They are not known of what the function returns; the fit finds others."
             changed.append(("target_bounds=None", why))
         if changed:
-            self._note(path, thing, "kept", changed=tuple(changed))
-        if thing.regressor is None:
-            thing.regressor = LinearRegression()
-        at = _joined(path, "regressor")
-        thing.regressor, known = self._converted(thing.regressor, at, known, False)
+            self._note(path, thing, "kept", changed=changed)
+        at, known = _joined(path, "regressor"), known._replace(scaled_later=False)
+        thing.regressor, known = self._converted(_regressor_of(thing), at, known)
         self.target_bounds = bounds
         return thing, known
 
@@ -297,114 +257,80 @@ class Conversion:
                 return low, high
         return None
 
-    def _voting(
-        self, thing: VotingRegressor, path: str, known: Columns, scales: bool
-    ) -> tuple[Any, Columns]:
-        del scales
-        thing.estimators = [
-            (name, self._converted(part, _joined(path, name), known, False)[0])
-            for name, part in thing.estimators
-        ]
-        return thing, Columns(named=False)
-
-    def _search(self, thing: Any, path: str, known: Columns, scales: bool) -> tuple[Any, Columns]:
-        del scales
+    def _search(self, thing: Any, path: str, known: Columns) -> _Made:
         name, listed = _spaces(thing)
-        translated, notes = [], []
-        for space in listed:
-            space, dropped = self._space(thing.estimator, space, path)
-            translated.append(space)
-            notes += dropped
+        notes: _Reasons = []
+        translated = [self._space(thing.estimator, space, path, notes) for space in listed]
         at, outer = _joined(path, "estimator"), self.tied
         # Candidates that take columns as they come need scalers, and so do the others then.
         self.tied = self.tied or _ties(key for space in listed for key in space)
-        inner, _ = self._converted(thing.estimator, at, known, False)
+        inner, _ = self._converted(thing.estimator, at, known._replace(scaled_later=False))
         self.tied = outer
-        if not any(translated):
-            self._note(
-                path,
-                thing,
-                "its estimator",
-                why="nothing is left to choose from, so that the whole budget is for one fit",
-                left_out=tuple(notes),
-            )
-            return inner, Columns()
         translated = [space for space in translated if space]
+        if not translated:
+            why = "nothing is left to choose from, so that the whole budget is for one fit"
+            self._note(path, thing, "its estimator", why=why, left_out=notes)
+            return inner, Columns()
         spaces = translated if len(translated) > 1 else translated[0]
-        kept: dict[str, Any] = {name: spaces}
+        given = Given(thing, {})
+        given.same("estimator", name)
+        kept: dict[str, Any] = {}
         kind: type = DPRandomizedSearchCV
         if type(thing) is GridSearchCV:
             kind = DPGridSearchCV
-            if len(ParameterGrid(spaces)) <= _FEW_POINTS:
-                kept["exhaustive"] = True
-        left = changed_parameters(thing)
-        for same in ("n_jobs", "n_iter"):
-            if same in left:
-                kept[same] = left.pop(same)
+            kept = {"exhaustive": True} if len(ParameterGrid(spaces)) <= _FEW_POINTS else {}
+        kept |= given.same("n_jobs", "n_iter")
         if isinstance(thing.scoring, str) and thing.scoring in ROW_SCORES:
-            kept["scoring"] = left.pop("scoring")
+            kept |= given.same("scoring")
         steps = weights_of_steps(inner)
         if len(steps) > 1:
             kept["step_shares"] = steps
-        reasons = {
-            **SEARCHES,
-            "scoring": "On private rows a score is a mean over rows of a bounded number.",
-            "random_state": "A seed would make the noise known.",
-        }
-        for gone in ("estimator", name):
-            left.pop(gone, None)
-        notes += [(f"{p}={shown(v)}", reasons.get(p, SEARCHES["refit"])) for p, v in left.items()]
-        if is_regressor(inner) and self.target_bounds is None and "validation" not in kept:
+        for left, value in given.left.items():
+            notes.append((f"{left}={shown(value)}", _OF_SEARCHES.get(left, SEARCHES["refit"])))
+        if is_regressor(inner) and self.target_bounds is None:
             self.refused.append(
                 f"{path or type(thing).__name__}: {type(thing).__name__} compares errors, which "
                 "have to be bounded; pass target_bounds=(low, high)"
             )
         names = ", ".join(dict.fromkeys(key for space in translated for key in space))
-        shown_ = {p: v for p, v in kept.items() if p != name}
-        after = f"{written(kind.__name__, shown_)} over {names}"
-        self._note(path, thing, after, left_out=tuple(notes))
-        return kind(inner, **kept), Columns()
+        self._note(path, thing, f"{written(kind.__name__, kept)} over {names}", left_out=notes)
+        return kind(inner, **{name: spaces}, **kept), Columns()
 
     def _space(
-        self, estimator: Any, space: Mapping[str, Any], path: str
-    ) -> tuple[dict[str, Any], list[tuple[str, str]]]:
-        """Candidates of a search in parameters of the counterparts, and what was left out."""
+        self, estimator: Any, space: Mapping[str, Any], path: str, notes: _Reasons
+    ) -> dict[str, Any]:
+        """Candidates of a search in parameters of the counterparts; notes what was left out."""
         parts = {"": estimator, **estimator.get_params(deep=True)}
         found: dict[str, Any] = {}
-        left: list[tuple[str, str]] = []
         for key, values in space.items():
             at, _, last = key.rpartition("__")
-            part = parts.get(at)
+            several = values if isinstance(values, list) else []
             if not (isinstance(values, list | tuple | np.ndarray) or hasattr(values, "rvs")):
                 self.refused.append(
                     f"{_joined(path, key)}: a search needs a list of values, or a distribution, "
                     f"got {shown(values)}"
                 )
-                continue
-            if isinstance(parts.get(key), BaseEstimator) or any(
-                isinstance(v, BaseEstimator) for v in (values if isinstance(values, list) else [])
-            ):
+            elif any(isinstance(v, BaseEstimator) for v in (parts.get(key), *several)):
                 self.refused.append(
                     f"{_joined(path, key)}: a search over whole steps has no private counterpart; "
                     "make one search for each of them, or settle the step"
                 )
-            elif type(part) in _SCALERS:
-                left.append((key, "Scalers are no part of the private search."))
+            elif type(parts.get(at)) in SCALERS:
+                notes.append((key, "Scalers are no part of the private search."))
             else:
-                ours, why = _values(part, last, values)
-                for name, listed in ours.items():
-                    found[f"{at}__{name}" if at else name] = listed
-                if not ours:
-                    left.append((key, why))
-        return found, left
+                ours, why = _values(parts.get(at), last, values)
+                found |= {_joined(at, name): listed for name, listed in ours.items()}
+                notes += [] if ours else [(key, why)]
+        return found
 
     # Single steps.
 
-    def _ours(self, thing: Any, path: str, known: Columns) -> tuple[Any, Columns]:
+    def _ours(self, thing: Any, path: str, known: Columns) -> _Made:
         """A step that is of this package already."""
         if isinstance(thing, PrivateSearch):
             at = _joined(path, "estimator")
-            thing.estimator, _ = self._converted(thing.estimator, at, known, False)
+            inner = known._replace(scaled_later=False)
+            thing.estimator, _ = self._converted(thing.estimator, at, inner)
         has, changed = thing.get_params(deep=False), []
         changes: dict[str, Any] = {}
         if has.get("random_state") is not None:
@@ -413,42 +339,32 @@ class Conversion:
         if has.get("adjacency", self.adjacency) != self.adjacency:
             changes["adjacency"] = self.adjacency
             changed.append((f"adjacency={self.adjacency!r}", "It is that of the whole."))
-        if "classes" in has and has["classes"] is None and self.classes is not None:
-            changes["classes"] = self._given("classes")
-        if "target_bounds" in has and has["target_bounds"] is None:
-            changes["target_bounds"] = self._given("target_bounds")
+        lacks = [fact for fact in ("classes", "target_bounds") if has.get(fact, "no") is None]
+        changes |= {fact: given for fact in lacks if (given := self._given(fact)) is not None}
         if isinstance(thing, PrivateLinearModel) and not any(
             has.get(name) is not None for name in (*_GIVEN, "feature_bound")
         ):
             changes |= self._facts_of_rows(type(thing), has, known, path)
         thing.set_params(**changes)
         self._wants_of(thing, path)
-        why = "private already; its budget is its share of the whole" if spends(thing) else ""
-        self._note(path, thing, type(thing).__name__, why=why, changed=tuple(changed))
-        return thing, columns_after(thing, known)
+        why = (
+            "private already; its budget is its share of the whole"
+            if verdicts.spends(thing)
+            else ""
+        )
+        self._note(path, thing, type(thing).__name__, why=why, changed=changed)
+        return thing, _columns_after(thing, known)
 
     def _model(self, found: Counterpart, thing: Any, path: str, known: Columns) -> Any:
-        kind, given = found.kind, dict(found.parameters)
-        facts: dict[str, Any] = {}
-        if kind in (DPLogisticRegression, DPSVMClassifier):
-            facts["classes"] = self._given("classes")
-        else:
-            facts["target_bounds"] = self._given("target_bounds")
-        facts |= self._facts_of_rows(kind, given, known, path)
+        kind, given = getattr(estimators, found.kind), dict(found.parameters)
+        classifies = kind in (estimators.DPLogisticRegression, estimators.DPSVMClassifier)
+        fact = "classes" if classifies else "target_bounds"
+        facts = {fact: self._given(fact), **self._facts_of_rows(kind, given, known, path)}
         given |= {name: value for name, value in facts.items() if value is not None}
         model = kind(**given, adjacency=self.adjacency)
         self._wants_of(model, path)
-        self._note(
-            path,
-            thing,
-            written(kind.__name__, given),
-            why=found.remark,
-            left_out=tuple(
-                (f"{name}={shown(value)}", found.left_out[name])
-                for name, value in changed_parameters(thing).items()
-                if name in found.left_out
-            ),
-        )
+        after = written(found.kind, given)
+        self._note(path, thing, after, why=found.remark, left_out=found.left_out)
         return model
 
     def _facts_of_rows(
@@ -459,7 +375,7 @@ class Conversion:
             return {"data_norm": known.norm}
         if known.bounds is None:
             return {}
-        if kind is DPLassoRegressor:
+        if kind is estimators.DPLassoRegressor:
             return {"feature_bound": _largest(self._usable(known, path))}
         if self.tied or _tied(parameters):
             return {}
@@ -476,80 +392,59 @@ class Conversion:
                 f"privatize needs bounds=(low, high) in the order of the columns for {path}, "
                 "because a step in front of it returns columns without names, got a dictionary."
             )
-        if known.bounds is not None and known.bounds is not self.bounds:
-            return known.bounds
-        return self._given("bounds")
+        if known.bounds is self.bounds:
+            self.used.add("bounds")
+        return known.bounds
 
     def _wants_of(self, model: Any, path: str) -> None:
         """Note the facts that a model would be better off with."""
         if not isinstance(model, PrivateLinearModel):
             return
-        has = model.get_params(deep=False)
-        if "classes" in has and has["classes"] is None:
+        has, lasso = model.get_params(deep=False), isinstance(model, estimators.DPLassoRegressor)
+        if has.get("classes", "none") is None:
             why = "a leak, of which fit warns: the set of labels is read off y"
             self._want(path, "classes=[...]", why)
         shares = dict(_usual_plan(model))
-        shares.pop(TARGETS, None)
+        shares.pop(TargetCheck.bound, None)
         targets, columns = shares.pop("target_bounds", None), sum(shares.values())
-        known = [has.get(name) for name in ("data_bounds", "data_norm", "feature_bound")]
-        wanted = isinstance(model, DPLassoRegressor) or not (self.tied or _tied(has))
-        if columns and wanted and known == [None, None, None]:
-            why = f"{columns:.0%} of its budget; for columns without a long tail"
-            if isinstance(model, DPLassoRegressor):
-                why = f"{columns:.0%} of its budget, and noise where features are selected"
-            self._want(path, "bounds=(low, high)", why)
+        known = any(has.get(name) is not None for name in (*_GIVEN, "feature_bound"))
+        if columns and not known and (lasso or not (self.tied or _tied(has))):
+            tells = ", and noise where features are selected"
+            why = tells if lasso else "; for columns without a long tail"
+            self._want(path, "bounds=(low, high)", f"{columns:.0%} of its budget{why}")
         if targets:
             why = f"{targets:.0%} of its budget, up to 25% where rows are few"
             self._want(path, "target_bounds=(low, high)", why)
 
-    def _scaler(self, thing: Any, path: str, known: Columns, scales: bool) -> tuple[Any, Columns]:
+    def _scaler(self, found: Counterpart, thing: Any, path: str, known: Columns) -> _Made:
         # Ranges of some of the columns cannot be told to the model behind.
         ranges = known.given and known.bounds is not None
-        if scales and not (known.beside and ranges):
-            self._note(path, thing, "'passthrough'", why=_SCALES_ITSELF)
+        if known.scaled_later and not (known.beside and ranges):
+            why = "the model behind brings columns to one scale by itself"
+            self._note(path, thing, "'passthrough'", why=why)
             return "passthrough", known
-        range_ = tuple(map(float, getattr(thing, "feature_range", (-1.0, 1.0))))
         if ranges:
+            range_ = found.parameters.get("feature_range", (-1.0, 1.0))
             return self._bounded(thing, path, known, range_)
-        given: dict[str, Any]
-        new: type
-        if isinstance(thing, MinMaxScaler | MaxAbsScaler):
-            new, given = DPMinMaxScaler, {"feature_range": range_}
-        else:
-            names = {"with_centering": "with_mean", "with_scaling": "with_std"}
-            new = DPStandardScaler
-            given = {
-                names.get(name, name): value
-                for name, value in changed_parameters(thing).items()
-                if names.get(name, name) in ("with_mean", "with_std")
-            }
         self._want(path, "bounds=(low, high)", "all of its budget")
-        lost = [
-            (f"{name}={shown(value)}", SCALERS.get(name, "The private scaler has no such choice."))
-            for name, value in changed_parameters(thing).items()
-            if name not in ("with_mean", "with_std", "with_centering", "with_scaling")
-            and name not in given
-        ]
-        self._note(path, thing, written(new.__name__, given), left_out=tuple(lost))
-        made = _like(thing, new(**given, adjacency=self.adjacency))
-        return made, columns_after(made, known)
+        after = written(found.kind, found.parameters)
+        self._note(path, thing, after, left_out=found.left_out)
+        kind = getattr(preprocessing, found.kind)
+        made = _like(thing, kind(**found.parameters, adjacency=self.adjacency))
+        return made, _columns_after(made, known)
 
-    def _bounded(
-        self, thing: Any, path: str, known: Columns, range_: tuple[float, ...]
-    ) -> tuple[Any, Columns]:
+    def _bounded(self, thing: Any, path: str, known: Columns, range_: tuple[float, float]) -> _Made:
         """A scaler by ranges that are known, which is free."""
-        bounds, low, high = self._usable(known, path), *range_
+        bounds = self._usable(known, path)
         self.used.add("bounds")
-        made = BoundsScaler(bounds, feature_range=(low, high))
-        given = {"bounds": bounds, "feature_range": (low, high)}
-        self._note(path, thing, written("BoundsScaler", given), why="free, by ranges that you know")
-        return _like(thing, made), columns_after(made, known)
+        made = preprocessing.BoundsScaler(bounds, feature_range=range_)
+        after = written("BoundsScaler", {"bounds": bounds, "feature_range": range_})
+        self._note(path, thing, after, why="free, by ranges that you know")
+        return _like(thing, made), _columns_after(made, known)
 
-    def _row_wise(self, thing: Any, path: str, known: Columns) -> tuple[Any, Columns]:
+    def _row_wise(self, thing: Any, path: str, known: Columns) -> _Made:
         """A step that learns nothing if its parameters are right; all others are refused."""
-        if type(thing) in _WRAPPERS:
-            return self._refuse(thing, path, _WRAPPERS[type(thing)])
-        changed = []
+        changed: _Reasons = []
         if type(thing) in (OneHotEncoder, OrdinalEncoder) and isinstance(thing.categories, str):
             listed = self._categories_of(known.listed)
             if listed is None:
@@ -558,25 +453,30 @@ class Conversion:
             changed.append(("categories", "As given."))
         if type(thing) is FunctionTransformer and _of_an_estimator(thing.func):
             return self._refuse(thing, path, _METHOD)
-        changes = changes_that_forget(thing, self.unit)
-        if changes:
-            thing.set_params(**{name: value for name, (value, _) in changes.items()})
-            changed += [(f"{name}={shown(value)}", why) for name, (value, why) in changes.items()]
-        verdict = verdict_of(thing, self.unit)
+        changed += self._told_to_forget(thing)
+        verdict = verdicts.verdict_of(thing, self.unit)
         if verdict.kind == "refused":
             return self._refuse(thing, path, _advice(thing, verdict.why))
-        self._note(
-            path,
-            thing,
-            type(thing).__name__,
-            why=verdict.why if verdict.kind == "leaks" else "",
-            changed=tuple(changed),
-        )
-        after = columns_after(thing, known)
+        why = verdict.why if verdict.kind == "leaks" else ""
+        self._note(path, thing, type(thing).__name__, why=why, changed=changed)
+        after = verdicts.columns_after(thing, known)
         if type(thing) is PolynomialFeatures and after.bounds is not None:
             # Of the ranges that were given follow those of products.
             self.used.add("bounds")
         return thing, after
+
+    def _told_to_forget(self, step: Any) -> _Reasons:
+        """Change parameters so that a step learns and tells nothing, and say which and why."""
+        now, changes = step.get_params(deep=False), {}
+        for rule in verdicts.rules_broken(step, self.unit):
+            for name, value in rule.changes.items():
+                if type(now[name]) is not type(value) or now[name] != value:
+                    changes[name] = value, f"It {rule.does}."
+        if type(step) is HashingVectorizer and step.alternate_sign:
+            why = "Signs cancel words, and private models lose more by it."
+            changes["alternate_sign"] = False, why
+        step.set_params(**{name: value for name, (value, _) in changes.items()})
+        return [(f"{name}={shown(value)}", why) for name, (value, why) in changes.items()]
 
     def _categories_of(self, names: list[Any] | None) -> list[Any] | None:
         """Categories of the columns of an encoder, if they were all given."""
@@ -587,13 +487,12 @@ class Conversion:
         return [list(given[name]) for name in names]
 
 
-_Walk = Callable[[Conversion, Any, str, Columns, bool], tuple[Any, Columns]]
-_WALKS: Mapping[type, _Walk] = {
+_WALKS: Mapping[type, Callable[[Conversion, Any, str, Columns], _Made]] = {
     Pipeline: Conversion._pipeline,
-    FeatureUnion: Conversion._union,
-    ColumnTransformer: Conversion._columns,
+    FeatureUnion: Conversion._parallel,
+    ColumnTransformer: Conversion._parallel,
     TransformedTargetRegressor: Conversion._target,
-    VotingRegressor: Conversion._voting,
+    VotingRegressor: Conversion._parallel,
     GridSearchCV: Conversion._search,
     RandomizedSearchCV: Conversion._search,
 }
@@ -622,40 +521,48 @@ def _joined(path: str, name: str) -> str:
     return f"{path}__{name}" if path else name
 
 
-def _scaled_by(steps: Iterable[Any], otherwise: bool) -> bool:
-    """Tell whether the first of these steps that does something brings columns to one scale."""
-    for step in steps:
-        if not _only_scales(step):
-            return _scales_itself(step)
-    return otherwise
+def _is(step: Any, word: str) -> bool:
+    return isinstance(step, str) and step == word
 
 
-def _only_scales(step: Any) -> bool:
-    if type(step) is Pipeline:
-        return all(_only_scales(part) for _, part in step.steps)
-    if step is None or isinstance(step, str):
-        return step in _NOTHING
-    return type(step) in _SCALERS
+def _first_scales(steps: Iterable[tuple[str, Any]]) -> bool | None:
+    """Tell whether the first step that does more than scale brings columns to one scale."""
+    told = (_scales(step) for _, step in steps)
+    return next((scales for scales in told if scales is not None), None)
 
 
-def _scales_itself(thing: Any) -> bool:
+def _scales(thing: Any) -> bool | None:
+    """Tell whether a model brings columns to one scale; None of a step that only does that."""
     kind = type(thing)
+    if verdicts.does_nothing(thing) or kind in SCALERS:
+        return None
     if kind is Pipeline:
-        return _scaled_by([step for _, step in thing.steps], False)
+        return _first_scales(thing.steps)
     if kind is TransformedTargetRegressor:
-        return thing.regressor is None or _scales_itself(thing.regressor)
+        return bool(_scales(_regressor_of(thing)))
     if kind is VotingRegressor:
-        return all(_scaled_by([part], True) for _, part in thing.estimators)
+        return all(_scales(part) is not False for _, part in thing.estimators)
     if kind in (GridSearchCV, RandomizedSearchCV):
         names = (key for space in _spaces(thing)[1] for key in space)
-        return not _ties(names) and _scales_itself(thing.estimator)
+        return not _ties(names) and bool(_scales(thing.estimator))
     if isinstance(thing, BudgetedEstimator):
         return kind in _SCALING_MODELS and not _tied(thing.get_params(deep=False))
-    try:
-        found = counterpart_of(thing)
-    except NoCounterpartError:
+    found = _possible_counterpart(thing)
+    if found is None or getattr(estimators, found.kind) not in _SCALING_MODELS:
         return False
-    return found is not None and found.kind in _SCALING_MODELS and not _tied(found.parameters)
+    return not _tied(found.parameters)
+
+
+def _regressor_of(target: TransformedTargetRegressor) -> Any:
+    return LinearRegression() if target.regressor is None else target.regressor
+
+
+def _possible_counterpart(thing: Any, **others: Any) -> Counterpart | None:
+    """The counterpart of a model, and None also where it is refused."""
+    try:
+        return verdicts.counterpart_of(thing, **others)
+    except NoCounterpartError:
+        return None
 
 
 def _spaces(search: Any) -> tuple[str, list[Mapping[str, Any]]]:
@@ -680,14 +587,27 @@ def _tied(parameters: Mapping[str, Any]) -> bool:
     )
 
 
+def _columns_after(ours: Any, before: Columns) -> Columns:
+    """Public facts about the columns that come out of a step of this package."""
+    kind = type(ours)
+    if kind is preprocessing.RowNormClipper:
+        return Columns(None, False, float(ours.max_norm))
+    if kind in (preprocessing.BoundsScaler, preprocessing.DPMinMaxScaler):
+        low, high = map(float, ours.feature_range)
+        clips = kind is preprocessing.BoundsScaler or ours.clip
+        return before._replace(bounds=(low, high) if clips else None, named=False, norm=None)
+    if kind is preprocessing.DPStandardScaler:
+        return before._replace(bounds=None, named=False, norm=None)
+    return Columns(named=False)
+
+
 def _side_by_side(parts: list[Columns]) -> Columns:
     """Public facts about the columns of several parts together."""
     ranges = [part.common for part in parts]
-    bounds = None
+    norms = [part.norm for part in parts]
+    bounds, norm = None, None
     if parts and None not in ranges:
         bounds = min(r[0] for r in ranges if r), max(r[1] for r in ranges if r)
-    norms = [part.norm for part in parts]
-    norm = None
     if parts and None not in norms:
         norm = sqrt(sum(n * n for n in norms if n))
     return Columns(bounds, False, norm)
@@ -743,30 +663,27 @@ def _usual_plan(model: PrivateLinearModel) -> tuple[tuple[str, float], ...]:
 
 def _values(part: Any, name: str, values: Any) -> tuple[dict[str, Any], str]:
     """Values of a parameter in a search in terms of the counterpart, or why there are none."""
-    try:
-        found = counterpart_of(part)
-    except NoCounterpartError:
-        found = None
+    found = _possible_counterpart(part)
     if found is None:
         # Steps that stay have the same parameters.
         return {name: values}, ""
     if hasattr(values, "rvs"):
-        probe = counterpart_of(part, **{name: 0.5})
+        probe = verdicts.counterpart_of(part, **{name: 0.5})
         if probe is not None and probe.parameters.get(name) == 0.5:
             return {name: values}, ""
         return {}, "A distribution means the same for few parameters; list values."
     try:
-        made = [counterpart_of(part, **{name: value}) for value in values]
+        made = [verdicts.counterpart_of(part, **{name: value}) for value in values]
     except NoCounterpartError as failure:
         return {}, f"A value {failure}."
     each = [one.parameters for one in made if one is not None]
-    if any(one is not None and one.kind is not found.kind for one in made):
+    if any(one is not None and one.kind != found.kind for one in made):
         return {}, "Its values stand for different models; make a search for each."
     moved = {p for p in set().union(*each) if any(e.get(p) != each[0].get(p) for e in each)}
     if len(moved) != 1:
-        return {}, found.left_out.get(name) or reason_for(found.kind, name)
+        return {}, found.reason_for(name)
     (ours,) = moved
-    default = signature(found.kind).parameters[ours].default
+    default = signature(getattr(estimators, found.kind)).parameters[ours].default
     listed: list[Any] = []
     for one in each:
         value = one.get(ours, default)

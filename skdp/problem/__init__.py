@@ -1,9 +1,8 @@
 """Problem of a fit in public terms: losses, penalties, constraints, bounds; no rows."""
 
-from .bandit_problem import BanditProblem
+from .bandit_problem import BanditProblem, CubeBounds, NormBounds
 from .bounds import RowBounds, RowMap, TargetBounds
 from .column_bounds import ColumnBounds, ColumnScaling
-from .contexts import CubeBounds, NormBounds
 from .influence import InfluenceBounds
 from .problem import Problem
 from .sites import Sites

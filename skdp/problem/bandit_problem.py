@@ -1,15 +1,112 @@
-"""Public facts of a contextual bandit."""
+"""Public facts of a contextual bandit, and the bounds that its contexts are brought to."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from math import inf
+from math import hypot, inf
+from typing import final
 
 import numpy as np
 
 from ..privacy.adjacency import Adjacency
-from .contexts import ContextBounds
 from .losses import Loss
+
+
+@dataclass(frozen=True)
+class ContextBounds(ABC):
+    """Bounds that turn a context into a bounded row, a function of that context alone.
+
+    Parameters
+    ----------
+    bound : float
+        What contexts are brought to, in their own units.
+    intercept_scaling : float
+        Value of the constant entry behind the intercept, in units of the bound; 0 adds none.
+    """
+
+    bound: float
+    intercept_scaling: float
+
+    def n_rows(self, n_features: int) -> int:
+        """Length p of a bounded row: one more than the features with an intercept."""
+        return n_features + bool(self.intercept_scaling)
+
+    @property
+    @abstractmethod
+    def unit(self) -> float:
+        """Size, in the units of contexts, that bounded contexts are divided by."""
+
+    @abstractmethod
+    def _write(self, X: np.ndarray, out: np.ndarray) -> None:
+        """Write bounded contexts, divided by the unit, to an array of their shape."""
+
+    @final
+    def rows(self, X: np.ndarray) -> np.ndarray:
+        """Bounded rows of finite contexts.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, d)
+            Contexts in double precision.
+
+        Returns
+        -------
+        ndarray of shape (n, p)
+            Rows within the unit ball or cube, up to rounding; huge contexts may count as zero.
+        """
+        n, d = X.shape
+        out = np.empty((n, self.n_rows(d)))
+        self._write(X, out[:, :d])
+        out[:, d:] = self._constant
+        return out
+
+    @property
+    def _constant(self) -> float:
+        return self.intercept_scaling * self.bound / self.unit
+
+    @final
+    def in_user_units(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Coefficients (K, d) and intercepts (K,) that act on bounded contexts like w (K, p)."""
+        if not self.intercept_scaling:
+            return w / self.unit, np.zeros(len(w))
+        return w[:, :-1] / self.unit, w[:, -1] * self._constant
+
+
+@dataclass(frozen=True)
+class NormBounds(ContextBounds):
+    """Contexts longer than ``bound`` in l2 are scaled down to it; rows are in the unit ball.
+
+    With the constant entry a row has norm at most ``bound * hypot(1, intercept_scaling)``, which
+    is the unit.
+    """
+
+    @property
+    def unit(self) -> float:
+        """Largest norm of a context with its constant entry."""
+        return self.bound * hypot(1.0, self.intercept_scaling)
+
+    def _write(self, X: np.ndarray, out: np.ndarray) -> None:
+        # What overflows, without a word from einsum, has an infinite norm and counts as zero.
+        norms = np.sqrt(np.einsum("ij,ij->i", X, X))
+        shrink = self.bound / np.maximum(norms, self.bound)
+        np.multiply(X, shrink[:, np.newaxis] / self.unit, out=out)
+
+
+@dataclass(frozen=True)
+class CubeBounds(ContextBounds):
+    """Entries of contexts are clipped to ``[-bound, bound]``; rows are in the unit cube."""
+
+    @property
+    def unit(self) -> float:
+        """The bound itself, or the constant entry if that is larger."""
+        return self.bound * max(1.0, self.intercept_scaling)
+
+    def _write(self, X: np.ndarray, out: np.ndarray) -> None:
+        # Several times as fast as clip for few rows.
+        np.maximum(X, -self.bound, out=out)
+        np.minimum(out, self.bound, out=out)
+        out /= self.unit
 
 
 @dataclass(frozen=True)

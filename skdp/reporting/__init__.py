@@ -11,9 +11,10 @@ from .privacy_ledger import QUERIES, PrivacyLedger, Releases, releases, words_of
 from .privacy_report import SCHEMA, PrivacyReport, report
 from .receipts import Receipt, SpendBound
 from .recomputation import RULES
+from .registry import TABLE, Columns, Entry, Rule, Verdict
 from .split_budget import split_budget
 from .total import TotalSpent, privacy_spent
-from .verdicts import TABLE, Entry, Verdict, check_composed, verdict_of
+from .verdicts import check_composed, verdict_of
 from .versions import show_versions
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "TOKENS",
     "Amount",
     "BudgetedEstimator",
+    "Columns",
     "Entry",
     "GaussianFilter",
     "NumberOfTrials",
@@ -36,6 +38,7 @@ __all__ = [
     "Receipt",
     "Releases",
     "RenyiFilter",
+    "Rule",
     "SpendBound",
     "SumsFilter",
     "TotalSpent",

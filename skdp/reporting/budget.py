@@ -141,6 +141,7 @@ class PrivacyBudget:
         self.adjacency: str = adjacency
         self.privacy_unit: bool = bool(privacy_unit)
         self.accounting: str = accounting
+        self._unit: PrivacyUnit = PrivacyUnit.DECLARED if privacy_unit else PrivacyUnit.ROW
         self._store: BudgetStore | None = None
         self._final: Summary | None = None
         self._closed: bool = False
@@ -163,10 +164,8 @@ class PrivacyBudget:
                 "PrivacyBudget was opened before, and what was spent cannot be taken back. Make "
                 "another one."
             )
-        unit = PrivacyUnit.DECLARED if self.privacy_unit else PrivacyUnit.ROW
-        self._store = open_budget(
-            self.epsilon, self.delta, Adjacency(self.adjacency), unit, self.accounting
-        )
+        promise = Adjacency(self.adjacency), self._unit, self.accounting
+        self._store = open_budget(self.epsilon, self.delta, *promise)
         atexit.register(self.close)
         return self
 
@@ -229,8 +228,7 @@ class PrivacyBudget:
         """
         if self._store is None or self._closed:
             raise RuntimeError("PrivacyBudget.fit needs an open budget; use 'with' or open().")
-        unit = PrivacyUnit.DECLARED if self.privacy_unit else PrivacyUnit.ROW
-        check_composed("PrivacyBudget.fit", estimator, unit)
+        check_composed("PrivacyBudget.fit", estimator, self._unit)
         with looked_up():
             return estimator.fit(X, y, **params)
 

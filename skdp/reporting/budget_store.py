@@ -1,21 +1,22 @@
 """Store of an open privacy budget: a small file that processes share.
 
-One line a run: what is reserved for it, or what it has cost. Whoever writes takes the lock of the
-file first, so that of two fits that would exceed the budget together one is refused, wherever they
-run. Connections are opened for a single entry, because none may be taken along into a forked child.
+It keeps of each run what is reserved for it, or what it has cost. Whoever reads or writes has the
+file to himself, so that of two fits that would exceed the budget together one is refused, wherever
+they run. Connections are opened for a single use, because none may be taken along into a forked
+child.
 """
 
 from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from functools import cached_property
+from functools import lru_cache
 from math import fsum, isinf
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn, Self, final
+from typing import NamedTuple, NoReturn, final
 
 from ..exceptions import BudgetExceededError
 from ..privacy.accounting.ledger import PrivacySpent
@@ -25,12 +26,9 @@ from .receipts import Receipt, SpendBound
 
 # Seconds to wait for others to finish their entry.
 _PATIENCE = 120.0
-# Stages of a run: nothing is released yet; something may be; it has ended and said what it was.
-_RESERVED, _BEGUN, _ENDED = 0, 1, 2
 
 
-@dataclass(frozen=True)
-class Entry:
+class Entry(NamedTuple):
     """Entry of a run in the store of a privacy budget.
 
     Parameters
@@ -43,13 +41,19 @@ class Entry:
         What it counts against the budget, in the unit of the rule that keeps it.
     delta : float
         What it counts in delta, which only sums do.
-    settled : bool
-        Whether it has ended and said what it has spent.
+    rule : str
+        Name of the rule, which is the same for all runs.
+    number : int
+        Numbers increase in the order of reservations.
     process : int
         Number of the process that it ran in.
-    adjacency : Adjacency, default=Adjacency.REPLACE_ONE
+    adjacency : Adjacency
         Neighbouring relation of ``spent``, which is that of the run; ``amount`` and ``delta`` are
         under that of the budget.
+    begun : bool
+        Whether something may have been released.
+    settled : bool, default=False
+        Whether it has ended and said what it has spent.
     copied : bool, default=False
         Whether the estimator was a copy that was made while the budget was open, as code around
         fits makes them.
@@ -61,24 +65,20 @@ class Entry:
     spent: PrivacySpent
     amount: float
     delta: float
-    settled: bool
+    rule: str
+    number: int
     process: int
-    adjacency: Adjacency = Adjacency.REPLACE_ONE
+    adjacency: Adjacency
+    begun: bool
+    settled: bool = False
     copied: bool = False
     looked_up: bool = False
 
 
 class Summary(NamedTuple):
-    """State of the store: all entries, the rule in force, and the total.
+    """State of the store: all entries in order, the rule in force, and the total.
 
-    Parameters
-    ----------
-    entries : tuple of Entry
-        All runs, in order.
-    rule : Filter
-        The rule in force; before there is a run, the first that is possible.
-    total : Amount
-        The sum of all runs.
+    Before there is a run, the rule is the first that is possible.
     """
 
     entries: tuple[Entry, ...]
@@ -90,6 +90,8 @@ class Summary(NamedTuple):
 @dataclass(frozen=True)
 class BudgetStore:
     """An open privacy budget: the file that keeps its entries, and the rule by which they add up.
+
+    Estimators carry it along in their pickles, so it holds no secret and no connection.
 
     Parameters
     ----------
@@ -124,36 +126,17 @@ class BudgetStore:
     owner: int
     host: str
 
-    @property
-    def token(self) -> tuple[Any, ...]:
-        """All fields in plain types, to be pickled."""
-        numbers = self.path, self.epsilon, self.delta
-        promise = str(self.adjacency), str(self.unit), self.accounting
-        return (*numbers, *promise, self.owner, self.host)
-
-    @classmethod
-    def of_token(cls, token: tuple[Any, ...]) -> Self:
-        """Store of a token.
-
-        Parameters
-        ----------
-        token : tuple
-            As ``token`` returns it.
-        """
-        path, epsilon, delta, adjacency, unit, *rest = token
-        return cls(path, epsilon, delta, Adjacency(adjacency), PrivacyUnit(unit), *rest)
+    def __post_init__(self) -> None:
+        # As they come out of the environment of a process.
+        object.__setattr__(self, "adjacency", Adjacency(self.adjacency))
+        object.__setattr__(self, "unit", PrivacyUnit(self.unit))
 
     def create(self) -> None:
         """Begin the file, for its owner alone to read and write."""
         os.close(os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
-        with self._open(new=True) as db:
-            db.execute("CREATE TABLE rule (name TEXT)")
-            db.execute("CREATE TABLE closed (at TEXT)")
-            db.execute(
-                "CREATE TABLE runs (key TEXT PRIMARY KEY, who TEXT, epsilon REAL, own_delta REAL, "
-                "amount REAL, delta REAL, stage INTEGER, process INTEGER, "
-                "adjacency TEXT, copied INTEGER, looked_up INTEGER)"
-            )
+        with closing(self._connection()) as db:
+            columns = ", ".join(Entry._fields).replace("spent", "own_epsilon, own_delta")
+            db.execute(f"CREATE TABLE runs (key PRIMARY KEY, {columns})")
 
     @property
     def is_open(self) -> bool:
@@ -174,20 +157,9 @@ class BudgetStore:
         begins: bool,
         copied: bool = False,
     ) -> None:
-        """Set aside what a run may spend, or raise what is set aside for it already.
+        """Set aside what a run may spend at most, or raise what is set aside for it already.
 
-        Parameters
-        ----------
-        key : str
-            Which run.
-        who : str
-            What is fitted.
-        most : SpendBound or Receipt
-            What it may spend at most.
-        begins : bool
-            Whether something may be released from now on.
-        copied : bool, default=False
-            Whether the estimator is a copy that was made while the budget was open.
+        ``begins`` tells that something may be released from now on.
 
         Raises
         ------
@@ -204,136 +176,82 @@ class BudgetStore:
                 f"that protect a {self.unit.one}. Open one with privacy_unit={declared}, or "
                 f"{instead}. Nothing was read."
             )
-        with self._open() as db:
-            others = _total(db, "WHERE key != ?", (key,))
-            rule = self._rule(db, but=key)
-            tried = [rule] if rule is not None else self._possible
-            for candidate in tried:
+        with self._runs() as runs:
+            rule, number = self._rule(runs, but=key), _latest(runs) + 1
+            before = runs.pop(key, None)
+            kept, others = _reserved(before), _total(runs.values())
+            for candidate in [rule] if rule is not None else self._possible:
                 amount = candidate.reserved(most)
-                before = self._reserved_for(db, key)
-                amount = Amount(max(amount.main, before.main), max(amount.delta, before.delta))
+                amount = Amount(max(amount.main, kept.main), max(amount.delta, kept.delta))
                 total = Amount(others.main + amount.main, others.delta + amount.delta)
                 if candidate.holds(total):
                     break
             else:
                 self._refuse(who, most, candidate, others)
-            if rule is None:
-                db.execute("DELETE FROM rule")
-                db.execute("INSERT INTO rule VALUES (?)", (candidate.name,))
-            stated, relation = _stated(most), str(most.adjacency)
-            found = db.execute("SELECT stage FROM runs WHERE key = ?", (key,)).fetchone()
-            stage = min(_BEGUN, found[0]) if found else _RESERVED
-            db.execute(
-                "INSERT OR REPLACE INTO runs VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)",
-                (
-                    *(key, who, *stated, *amount, max(stage, int(begins)), os.getpid(), relation),
-                    int(copied),
-                ),
+            begun = begins or (before is not None and before.begun)
+            runs[key] = Entry(
+                *(who, _stated(most), *amount, candidate.name, number, os.getpid()),
+                *(most.adjacency, begun),
+                copied=copied,
             )
 
     def settle(self, key: str, receipt: Receipt) -> None:
-        """Replace what is reserved for a run by what it has cost.
-
-        Parameters
-        ----------
-        key : str
-            Which run.
-        receipt : Receipt
-            What it has released.
-        """
-        with self._open() as db:
-            rule = self._rule(db)
-            if rule is None:
+        """Replace what is reserved for a run by what it has cost."""
+        with self._runs() as runs:
+            rule, run = self._rule(runs), runs.get(key)
+            if rule is None or run is None:
                 return
-            amount = rule.settled(self._reserved_for(db, key), receipt)
-            if not any(amount):
-                db.execute("DELETE FROM runs WHERE key = ?", (key,))
-                return
-            db.execute(
-                "UPDATE runs SET amount = ?, delta = ?, epsilon = ?, own_delta = ?, "
-                "adjacency = ?, stage = ? WHERE key = ?",
-                (*amount, *receipt.spent, str(receipt.adjacency), _ENDED, key),
-            )
+            main, delta = rule.settled(_reserved(run), receipt)
+            run = run._replace(spent=receipt.spent, adjacency=receipt.adjacency)
+            runs[key] = run._replace(amount=main, delta=delta, begun=True, settled=True)
+            if not (main or delta):
+                del runs[key]
 
     def cancel(self, key: str) -> None:
-        """Take a run out of the store, unless it may have released something.
-
-        Parameters
-        ----------
-        key : str
-            Which run.
-        """
-        with self._open() as db:
-            db.execute("DELETE FROM runs WHERE key = ? AND stage = ?", (key, _RESERVED))
+        """Take a run out of the store, unless it may have released something."""
+        with self._runs() as runs:
+            if key in runs and not runs[key].begun:
+                del runs[key]
 
     def latest(self) -> int:
         """Number of the latest reservation; later ones have larger numbers."""
-        with self._open() as db:
-            (number,) = db.execute("SELECT coalesce(max(rowid), 0) FROM runs").fetchone()
-            return int(number)
+        with self._runs() as runs:
+            return _latest(runs)
 
     def note_looked_up(self, after: int) -> None:
-        """Note that the code around runs was looked up.
-
-        Parameters
-        ----------
-        after : int
-            Number of the latest reservation before them.
-        """
-        with self._open() as db:
-            db.execute("UPDATE runs SET looked_up = 1 WHERE rowid > ?", (after,))
+        """Note that the code around runs was looked up, of those with larger numbers."""
+        with self._runs() as runs:
+            for key, run in runs.items():
+                if run.number > after:
+                    runs[key] = run._replace(looked_up=True)
 
     def read(self) -> Summary:
         """Current state of the store."""
-        with self._open() as db:
-            return self._summary(db)
+        with self._runs() as runs:
+            return self._summary(runs)
 
     def close(self) -> Summary:
         """Let nothing be written any more, whoever has the file open, and read it once more."""
-        with self._open() as db:
-            db.execute("INSERT INTO closed VALUES ('now')")
-            return self._summary(db)
+        with self._runs(closes=True) as runs:
+            return self._summary(runs)
 
-    def _summary(self, db: sqlite3.Connection) -> Summary:
-        lines = db.execute(
-            "SELECT who, epsilon, own_delta, amount, delta, stage, process, adjacency, copied, "
-            "looked_up FROM runs ORDER BY rowid"
-        ).fetchall()
-        entries = tuple(
-            Entry(
-                *(who, PrivacySpent(e, own), amount, delta, stage == _ENDED, process),
-                Adjacency(of),
-                bool(copied),
-                bool(looked_up),
-            )
-            for who, e, own, amount, delta, stage, process, of, copied, looked_up in lines
-        )
-        return Summary(entries, self._rule(db) or self._possible[0], _total(db))
+    def _summary(self, runs: dict[str, Entry]) -> Summary:
+        entries = tuple(map(_plain, runs.values()))
+        return Summary(entries, self._rule(runs) or self._possible[0], _total(entries))
 
-    @cached_property
-    def _possible(self) -> list[Filter]:
-        # Sums alone are of pure epsilon.
-        every = list(FILTERS) if self.delta else [SumsFilter.name]
-        names = every if self.accounting == "auto" else [self.accounting]
-        return [FILTERS[name](self.epsilon, self.delta, self.adjacency) for name in names]
+    @property
+    def _possible(self) -> tuple[Filter, ...]:
+        return _filters(self.epsilon, self.delta, self.adjacency, self.accounting)
 
-    def _rule(self, db: sqlite3.Connection, but: str = "") -> Filter | None:
+    def _rule(self, runs: dict[str, Entry], but: str = "") -> Filter | None:
         """The rule in force, which is settled by the first run that stays in the store.
 
         A run that has not begun yet does not bind itself.
         """
         if len(self._possible) == 1:
             return self._possible[0]
-        binding = "SELECT 1 FROM runs WHERE key != ? OR stage != ? LIMIT 1"
-        if db.execute(binding, (but, _RESERVED)).fetchone() is None:
-            return None
-        (name,) = db.execute("SELECT name FROM rule").fetchone()
-        return next(rule for rule in self._possible if rule.name == name)
-
-    @staticmethod
-    def _reserved_for(db: sqlite3.Connection, key: str) -> Amount:
-        line = db.execute("SELECT amount, delta FROM runs WHERE key = ?", (key,)).fetchone()
-        return Amount(*line) if line else Amount(0.0)
+        names = [run.rule for key, run in runs.items() if key != but or run.begun]
+        return next((rule for rule in self._possible if rule.name in names), None)
 
     def _refuse(
         self, who: str, most: SpendBound | Receipt, rule: Filter, others: Amount
@@ -353,39 +271,78 @@ class BudgetStore:
         )
 
     @contextmanager
-    def _open(self, *, new: bool = False) -> Iterator[sqlite3.Connection]:
-        """A transaction that has the file to itself.
+    def _runs(self, *, closes: bool = False) -> Iterator[dict[str, Entry]]:
+        """All runs in order, by their keys, with the file to itself; changes stay unless it fails.
 
         Raises
         ------
         FileNotFoundError
             If the budget is closed.
         """
-        address = Path(self.path).absolute().as_uri() + "?mode=rw"
-        try:
-            db = sqlite3.connect(address, uri=True, timeout=_PATIENCE, isolation_level=None)
-        except sqlite3.OperationalError as failure:
-            raise FileNotFoundError(self.path) from failure
-        try:
+        # Closed without a commit, it has changed nothing.
+        with closing(self._connection()) as db:
             # A machine that stops takes its processes along; only these have to be survived.
             db.execute("PRAGMA synchronous = OFF")
             db.execute("BEGIN IMMEDIATE")
-            try:
-                # A file that was removed may still be open here.
-                if not new and db.execute("SELECT 1 FROM closed").fetchone():
-                    raise FileNotFoundError(self.path)
-                yield db
-            except BaseException:
-                db.execute("ROLLBACK")
-                raise
+            # A file that was removed may still be open here.
+            if db.execute("SELECT 1 FROM sqlite_master").fetchone() is None:
+                raise FileNotFoundError(self.path)
+            lines = db.execute("SELECT * FROM runs ORDER BY number")
+            before = {k: Entry(who, PrivacySpent(e, own), *x) for k, who, e, own, *x in lines}
+            after = dict(before)
+            yield after
+            for key in before.keys() - after.keys():
+                db.execute("DELETE FROM runs WHERE key = ?", (key,))
+            for key, run in after.items():
+                if run is not before.get(key):
+                    values = key, run.who, *run.spent, *run[2:]
+                    marks = ", ".join("?" * len(values))
+                    db.execute(f"INSERT OR REPLACE INTO runs VALUES ({marks})", values)
+            if closes:
+                db.execute("DROP TABLE runs")
             db.execute("COMMIT")
-        finally:
-            db.close()
+
+    def _connection(self) -> sqlite3.Connection:
+        address = Path(self.path).absolute().as_uri() + "?mode=rw"
+        try:
+            return sqlite3.connect(address, uri=True, timeout=_PATIENCE, isolation_level=None)
+        except sqlite3.OperationalError as failure:
+            raise FileNotFoundError(self.path) from failure
 
 
-def _total(db: sqlite3.Connection, where: str = "", values: tuple[str, ...] = ()) -> Amount:
-    lines = db.execute(f"SELECT amount, delta FROM runs {where}", values).fetchall()
-    return Amount(fsum(line[0] for line in lines), fsum(line[1] for line in lines))
+@lru_cache(maxsize=32)
+def _filters(
+    epsilon: float, delta: float, adjacency: Adjacency, accounting: str
+) -> tuple[Filter, ...]:
+    """Rules that may come into force, in the order in which they are tried."""
+    # Sums alone are of pure epsilon.
+    every = list(FILTERS) if delta else [SumsFilter.name]
+    names = every if accounting == "auto" else [accounting]
+    return tuple(FILTERS[name](epsilon, delta, adjacency) for name in names)
+
+
+def _plain(run: Entry) -> Entry:
+    """Entry with the relation and the flags as such, which in the file are texts and numbers."""
+    return run._replace(
+        adjacency=Adjacency(run.adjacency),
+        begun=bool(run.begun),
+        settled=bool(run.settled),
+        copied=bool(run.copied),
+        looked_up=bool(run.looked_up),
+    )
+
+
+def _latest(runs: dict[str, Entry]) -> int:
+    return max((run.number for run in runs.values()), default=0)
+
+
+def _reserved(run: Entry | None) -> Amount:
+    return Amount(0.0) if run is None else Amount(run.amount, run.delta)
+
+
+def _total(runs: Iterable[Entry]) -> Amount:
+    entries = [*runs]
+    return Amount(fsum(run.amount for run in entries), fsum(run.delta for run in entries))
 
 
 def _stated(most: SpendBound | Receipt) -> PrivacySpent:

@@ -11,16 +11,7 @@ LARGEST_EPSILON = 10.0
 
 
 def warn_of_promise(who: str, epsilon: float, delta: float, n_samples: int | None) -> None:
-    """Warn of a budget that promises little or nothing, by public facts.
-
-    Parameters
-    ----------
-    who : str
-        Class of the estimator.
-    epsilon, delta : float
-        Its budget.
-    n_samples : int or None
-        Number of rows, if it is declared.
+    """Warn of a budget that promises little or nothing; None is a number of rows not declared.
 
     Warns
     -----
@@ -50,14 +41,7 @@ def warn_of_promise(who: str, epsilon: float, delta: float, n_samples: int | Non
 def warn_of_rows(who: str, delta: float, before: int, now: int) -> None:
     """Warn when the rows of a fit or stream become too many for its delta, once.
 
-    Parameters
-    ----------
-    who : str
-        Class of the estimator.
-    delta : float
-        Slack of its guarantee.
-    before, now : int
-        Number of rows before a call, and with it; public.
+    Their public number is ``before`` a call, and ``now`` with it.
 
     Warns
     -----

@@ -43,7 +43,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from math import ceil, inf, isinf, log, log1p, sqrt
+from math import ceil, inf, isinf, log, sqrt
 from typing import Any, Self, TypeGuard
 
 import numpy as np
@@ -68,10 +68,8 @@ from ..validation import check_numbers, shown
 from . import number_of_trials as trials
 from .divergences import gaussian_price
 from .number_of_trials import NumberOfTrials
-from .receipts import Receipt
+from .receipts import ORDERS, Receipt, epsilon_by_renyi
 
-# Orders at which Renyi divergences are taken.
-ORDERS = tuple(1 + 10 ** (k / 12) for k in range(-24, 43))
 # More ways to take one vertex each are not summed over.
 _MOST_VERTICES = 4096
 _VERTICES = ((1.0, 1), (0.25, 2), (0.0, 1))
@@ -417,8 +415,8 @@ def _perturbed(receipts: Sequence[Receipt], delta: float | None) -> float:
             continue
         plain += sum(gaussian_price(e) for e in events if e not in perturbed)
         for event in perturbed:
-            moves = _squared(event.sensitivity, event.noise_scale)
-            plain += event.count * _squared(event.output_sensitivity, event.output_noise_scale)
+            moves = event.ratio * event.ratio
+            plain += event.count * (event.output_ratio * event.output_ratio)
             jacobians += event.count * event.jacobian
             of_units |= event.of_units
             for _ in range(event.count):
@@ -434,11 +432,6 @@ def _of_all_rows(receipt: Receipt) -> tuple[Event, ...]:
     """The events, if all rows took part in the same ones."""
     slices = receipt.slices
     return slices[0] if len(slices) == 1 and receipt.complete else ()
-
-
-def _squared(moves: float, noise: float) -> float:
-    ratio = moves / noise if noise else (inf if moves else 0.0)
-    return ratio * ratio
 
 
 def _with_vertices(ways: dict[float, int], moves: float) -> dict[float, int]:
@@ -485,7 +478,6 @@ def _searched(receipts: Sequence[Receipt], delta: float | None) -> float:
         # To be read beside one.
         return sum(r.gaussian_price() for r in receipts) if delta is None else inf
     search = searches[0]
-    level = search.sensitivity / search.noise_scale
     more = 0.0
     for receipt in receipts:
         events = _of_all_rows(receipt)
@@ -494,7 +486,7 @@ def _searched(receipts: Sequence[Receipt], delta: float | None) -> float:
         more += sum(map(gaussian_price, others)) if mine else receipt.gaussian_price()
     if delta is None or isinf(more):
         return more
-    return trials.epsilon(level, delta, NumberOfTrials(search.mean_trials), more)
+    return trials.epsilon(search.ratio, delta, NumberOfTrials(search.mean_trials), more)
 
 
 def _of_gaussian_trials(event: Event) -> TypeGuard[SearchEvent]:
@@ -506,11 +498,7 @@ def _of_gaussian_trials(event: Event) -> TypeGuard[SearchEvent]:
 def _renyi(receipts: Sequence[Receipt], delta: float | None) -> float:
     if delta is None:
         return min(sum(r.renyi(order) for r in receipts) for order in (ORDERS[24], ORDERS[40]))
-    bounds = []
-    for order in ORDERS:
-        total = sum(r.renyi(order) for r in receipts)
-        bounds.append(total + log1p(-1 / order) - log(delta * order) / (order - 1))
-    return max(0.0, min(bounds))
+    return epsilon_by_renyi(receipts, delta)
 
 
 def _distributions(receipts: Sequence[Receipt], delta: float, about: float) -> float:

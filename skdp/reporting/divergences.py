@@ -1,7 +1,6 @@
 r"""Divergences of single events, for the composition of whole fits.
 
-Three views of an event, each a function with one branch for each kind of event, so that a kind that
-is defined elsewhere can add its own with ``register``:
+Three views of an event, each a function with one branch for each kind of event:
 
 * :func:`renyi`: its Renyi divergence of an order, the same in both directions;
 * :func:`gaussian_price`: the least mu^2 that is known such that it is mu-GDP;
@@ -41,12 +40,11 @@ With s = (sensitivity / noise)^2 the four vertices of the proof in
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import singledispatch
 from math import cosh, exp, inf, isinf, log1p, sinh, sqrt, tanh
+from typing import Any
 
 from scipy.special import erfinv, expit, logsumexp, ndtri
 
-from ..privacy.accounting.calculus import GaussianDP
 from ..privacy.accounting.events import (
     Event,
     ExponentialEvent,
@@ -64,12 +62,10 @@ from .number_of_trials import NumberOfTrials
 
 # Most that a choice costs as a Gaussian release, in units of its price under zCDP: pi / 2.
 CHOICE_AS_GAUSSIAN = 1.5707963267948968
-_EXACT = GaussianDP()
 # Of the exponents of the four vertices.
 _VERTICES = (1.0, 0.25, 0.25, 0.0)
 
 
-@singledispatch
 def renyi(event: Event, order: float) -> float:
     """Renyi divergence of an order above 1 between neighbours, of all its ``count`` releases.
 
@@ -85,79 +81,54 @@ def renyi(event: Event, order: float) -> float:
     float
         An upper bound; infinite for a kind of event of which none is known.
     """
-    del event, order
+    match event:
+        case GaussianEvent() | PrefixSumEvent():
+            return order * event.count * event.mu_squared / 2
+        case ExponentialEvent():
+            eta = event.ratio
+            # A choice of bounded range is eta-DP as well.
+            return event.count * min(order * eta * eta / 8, eta)
+        case ObjectivePerturbationEvent():
+            most = [share * event.ratio * event.ratio for share in _VERTICES]
+            output = event.output_ratio * event.output_ratio
+            slope = perturbed_renyi(event.jacobian, most, order)
+            return event.count * (slope + order * output / 2)
+        case PurePerturbationEvent():
+            return event.count * _renyi_of_coin(event.epsilon, order)
+        case SampledGaussianEvent():
+            # As if every row took part.
+            return order * gaussian_price(event) / 2
+        case SearchEvent():
+            rho = event.ratio * event.ratio / 2
+            if event.calculus == "approximate" or not 0 < rho < inf:
+                return inf
+            if event.published == "all":
+                return event.count * event.mean_trials * rho * order
+            return event.count * NumberOfTrials(event.mean_trials).renyi(order, rho)
     return inf
 
 
-@renyi.register(GaussianEvent)
-@renyi.register(PrefixSumEvent)
-def _of_gaussian(event: Event, order: float) -> float:
-    return order * event.count * _EXACT.cost(event) / 2
-
-
-@renyi.register
-def _of_choice(event: ExponentialEvent, order: float) -> float:
-    eta = event.ratio
-    # A choice of bounded range is eta-DP as well.
-    return event.count * min(order * eta * eta / 8, eta)
-
-
-@renyi.register
-def _of_perturbation(event: ObjectivePerturbationEvent, order: float) -> float:
-    most = [share * event.ratio * event.ratio for share in _VERTICES]
-    output = event.output_ratio * event.output_ratio
-    return event.count * (perturbed_renyi(event.jacobian, most, order) + order * output / 2)
-
-
-@renyi.register
-def _of_pure(event: PurePerturbationEvent, order: float) -> float:
-    epsilon = event.epsilon
+def _renyi_of_coin(epsilon: float, order: float) -> float:
+    """Divergence of what is released of pure epsilon, once."""
     if isinf(epsilon):
         return inf
     if order * epsilon < 1:
         # Next to zero logarithms would leave nothing but their rounding, of either sign.
         products = sinh(order * epsilon / 2) * sinh((order - 1) * epsilon / 2)
-        return event.count * log1p(2 * products / cosh(epsilon / 2)) / (order - 1)
+        return log1p(2 * products / cosh(epsilon / 2)) / (order - 1)
     # Logarithms of the probabilities that the coin is right, and wrong.
     right, wrong = -log1p(exp(-epsilon)), -epsilon - log1p(exp(-epsilon))
     powers = [order * a + (1 - order) * b for a, b in ((right, wrong), (wrong, right))]
-    return event.count * min(epsilon, float(logsumexp(powers)) / (order - 1))
-
-
-@renyi.register
-def _of_sample(event: SampledGaussianEvent, order: float) -> float:
-    # As if every row took part.
-    return order * gaussian_price(event) / 2
-
-
-@renyi.register
-def _of_search(event: SearchEvent, order: float) -> float:
-    rho = event.ratio * event.ratio / 2
-    if event.calculus == "approximate" or not 0 < rho < inf:
-        return inf
-    if event.published == "all":
-        return event.count * event.mean_trials * rho * order
-    return event.count * NumberOfTrials(event.mean_trials).renyi(order, rho)
+    return min(epsilon, float(logsumexp(powers)) / (order - 1))
 
 
 def perturbed_renyi(jacobian: float, squares: list[float], order: float) -> float:
-    """Renyi divergence of a perturbed objective.
-
-    Parameters
-    ----------
-    jacobian : float
-        Bound on the logarithm of the ratio of determinants.
-    squares : list of float
-        The T_v of the vertices.
-    order : float
-        Above 1.
-    """
+    """Renyi divergence of a perturbed objective, from the T_v of its vertices."""
     if isinf(max(squares)) or isinf(jacobian):
         return inf
     return jacobian + float(logsumexp([order * (order - 1) * t / 2 for t in squares])) / (order - 1)
 
 
-@singledispatch
 def gaussian_price(event: Event) -> float:
     """The mu^2 for which all its ``count`` releases are mu-GDP.
 
@@ -172,34 +143,20 @@ def gaussian_price(event: Event) -> float:
         Exact for Gaussian noise, an upper bound for choices, and for sampled releases what they
         would cost if every row took part; infinite for a kind of event of which none is known.
     """
-    del event
+    match event:
+        case GaussianEvent() | PrefixSumEvent():
+            return event.count * event.mu_squared
+        case ExponentialEvent():
+            mu = _level_of_coin(event.ratio / 2)
+            return event.count * mu * mu
+        case PurePerturbationEvent():
+            mu = _level_of_coin(event.epsilon)
+            return event.count * mu * mu
+        case SampledGaussianEvent():
+            return event.count * (event.ratio * event.ratio)
     return inf
 
 
-@gaussian_price.register(GaussianEvent)
-@gaussian_price.register(PrefixSumEvent)
-def _price_of_gaussian(event: Event) -> float:
-    return event.count * _EXACT.cost(event)
-
-
-@gaussian_price.register
-def _price_of_choice(event: ExponentialEvent) -> float:
-    mu = _level_of_coin(event.ratio / 2)
-    return event.count * mu * mu
-
-
-@gaussian_price.register
-def _price_of_pure(event: PurePerturbationEvent) -> float:
-    mu = _level_of_coin(event.epsilon)
-    return event.count * mu * mu
-
-
-@gaussian_price.register
-def _price_of_sample(event: SampledGaussianEvent) -> float:
-    return event.count * (event.ratio * event.ratio)
-
-
-@singledispatch
 def grouped(event: Event, steps: int, adjacency: Adjacency) -> Event | None:
     """Group privacy: the event between data sets that are several steps apart.
 
@@ -221,49 +178,29 @@ def grouped(event: Event, steps: int, adjacency: Adjacency) -> Event | None:
     Event or None
         None if it is not known.
     """
-    del steps, adjacency
-    return event if isinstance(event, NonPrivateEvent) else None
-
-
-@grouped.register(GaussianEvent)
-@grouped.register(PrefixSumEvent)
-@grouped.register(ExponentialEvent)
-def _grouped(event: Event, steps: int, adjacency: Adjacency) -> Event:
-    del adjacency
-    return replace(event, sensitivity=steps * event.sensitivity)
-
-
-@grouped.register
-def _grouped_search(event: SearchEvent, steps: int, adjacency: Adjacency) -> Event | None:
-    del adjacency
-    # Levels of Gaussian DP grow in proportion to the steps, and rho with their square.
-    known = event.calculus != "approximate"
-    return replace(event, sensitivity=steps * event.sensitivity) if known else None
-
-
-@grouped.register
-def _grouped_perturbation(event: PerturbationEvent, steps: int, adjacency: Adjacency) -> Event:
-    # What k rows do to the slope is the mean of k times what each does, as for a privacy unit. Two
-    # steps from one relation to the other are one row, which the price of a unit covers too.
-    del adjacency
-    grown = replace(
-        event,
-        sensitivity=steps * event.sensitivity,
-        jacobian=steps * event.jacobian,
-        output_sensitivity=steps * event.output_sensitivity,
-    )
-    if isinstance(grown, ObjectivePerturbationEvent):
-        return replace(grown, of_units=True)
-    return grown
-
-
-@grouped.register
-def _grouped_sample(event: SampledGaussianEvent, steps: int, adjacency: Adjacency) -> Event | None:
-    # Rows are drawn independently of each other, so several rows are not one of more weight.
-    one_row = (event.adjacency, adjacency) == (Adjacency.ZERO_OUT, Adjacency.REPLACE_ONE)
-    if steps != 2 or not one_row:
-        return None
-    return replace(event, sensitivity=2 * event.sensitivity, adjacency=adjacency)
+    match event:
+        case NonPrivateEvent():
+            return event
+        case GaussianEvent() | PrefixSumEvent() | ExponentialEvent():
+            return replace(event, sensitivity=steps * event.sensitivity)
+        case SearchEvent() if event.calculus != "approximate":
+            # Levels of Gaussian DP grow in proportion to the steps, and rho with their square.
+            return replace(event, sensitivity=steps * event.sensitivity)
+        case PerturbationEvent():
+            # What k rows do to the slope is the mean of k times what each does, as for a privacy
+            # unit. Two steps from one relation to the other are one row, which the price of a unit
+            # covers too.
+            names = "sensitivity", "jacobian", "output_sensitivity"
+            moved: dict[str, Any] = {name: steps * getattr(event, name) for name in names}
+            if isinstance(event, ObjectivePerturbationEvent):
+                moved["of_units"] = True
+            return replace(event, **moved)
+        case SampledGaussianEvent(adjacency=Adjacency.ZERO_OUT) if steps == 2:
+            # Rows are drawn independently of each other, so several rows are not one of more
+            # weight; but two steps of zero-out are one row that is replaced.
+            if adjacency is Adjacency.REPLACE_ONE:
+                return replace(event, sensitivity=2 * event.sensitivity, adjacency=adjacency)
+    return None
 
 
 def _level_of_coin(log_odds: float) -> float:

@@ -44,7 +44,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import inf, log, log1p, sqrt
-from typing import Any, ClassVar, NamedTuple, final
+from typing import ClassVar, NamedTuple, final
 
 from scipy.optimize import minimize_scalar
 
@@ -112,44 +112,21 @@ class Filter(ABC):
 
     @abstractmethod
     def price(self, receipt: Receipt) -> Amount:
-        """Cost of a fit with this receipt.
-
-        Parameters
-        ----------
-        receipt : Receipt
-            Of the fit.
-        """
+        """Cost of a fit with this receipt."""
 
     @abstractmethod
     def spent(self, total: Amount) -> PrivacySpent:
-        """(epsilon, delta) of a total.
-
-        Parameters
-        ----------
-        total : Amount
-            Sum over fits.
-        """
+        """(epsilon, delta) of a total."""
 
     @abstractmethod
     def left(self, total: Amount) -> PrivacySpent:
-        """The largest budget that a further fit, with Gaussian releases, may have.
-
-        Parameters
-        ----------
-        total : Amount
-            Sum over fits so far.
-        """
+        """The largest budget that a further fit, with Gaussian releases, may have."""
 
     @final
     def reserved(self, most: SpendBound | Receipt) -> Amount:
-        """Amount to be reserved for a fit.
+        """Amount to be reserved for what a fit may spend at most, or will release.
 
         As long as it is open how a fit will count, it is the least that it can be.
-
-        Parameters
-        ----------
-        most : SpendBound or Receipt
-            What it may spend at most, or what it will release.
         """
         if isinstance(most, Receipt):
             return self.price(most)
@@ -157,42 +134,27 @@ class Filter(ABC):
         return Amount(most.fits * main, most.fits * delta)
 
     def settled(self, reserved: Amount, receipt: Receipt) -> Amount:
-        """Cost of a fit that has ended.
-
-        Parameters
-        ----------
-        reserved : Amount
-            What was set aside for it.
-        receipt : Receipt
-            What it has released.
-        """
+        """Cost of a fit that has ended, for which so much was set aside."""
         del reserved
         return self.price(receipt)
 
     @final
     def holds(self, total: Amount) -> bool:
-        """Tell whether a total is within the budget.
-
-        Parameters
-        ----------
-        total : Amount
-            Sum over fits.
-        """
+        """Tell whether a total is within the budget."""
         main, delta = self.limit
         return total.main <= main * (1 + _ROUNDING) and total.delta <= delta * (1 + _ROUNDING)
 
     @final
-    def _steps(self, bound: SpendBound) -> int:
-        """Group size: steps of the fit's relation in one step of the budget's."""
+    def _squares(self, bound: SpendBound) -> tuple[float, float]:
+        """The mu^2 that a ledger accepts, and of a block that is reserved besides."""
+        # Group size: steps of the fit's relation in one step of the budget's.
         zero_out = bound.adjacency is Adjacency.ZERO_OUT
-        return 2 if zero_out and self.adjacency is Adjacency.REPLACE_ONE else 1
-
-    @final
-    def _block(self, bound: SpendBound) -> SubsampledGaussianDP | None:
-        calculus = bound.calculus
-        if not isinstance(calculus, SubsampledGaussianDP):
-            return None
-        return replace(calculus, adjacency=self.adjacency) if self._steps(bound) == 2 else calculus
+        steps = 2 if zero_out and self.adjacency is Adjacency.REPLACE_ONE else 1
+        block, limit = bound.calculus, bound.limit * steps**2
+        if not isinstance(block, SubsampledGaussianDP):
+            return limit, 0.0
+        block = replace(block, adjacency=self.adjacency) if steps == 2 else block
+        return limit, sum(block.prices)
 
 
 @final
@@ -210,13 +172,10 @@ class GaussianFilter(Filter):
     def _reserved(self, bound: SpendBound) -> Amount:
         if isinstance(bound.calculus, PureDP):
             return self.price(_of_pure(bound))
-        limit = bound.limit * self._steps(bound) ** 2
-        block = self._block(bound)
-        if block is not None:
-            return Amount(limit + sum(block.prices))
+        limit, block = self._squares(bound)
         if isinstance(bound.calculus, ZeroConcentratedDP):
             return Amount(limit * CHOICE_AS_GAUSSIAN)
-        return Amount(inf if isinstance(bound.calculus, PerturbedGaussianDP) else limit)
+        return Amount(inf if isinstance(bound.calculus, PerturbedGaussianDP) else limit + block)
 
     def price(self, receipt: Receipt) -> Amount:
         """The sum over releases."""
@@ -261,18 +220,14 @@ class RenyiFilter(Filter):
     def _reserved(self, bound: SpendBound) -> Amount:
         if isinstance(bound.calculus, PureDP):
             return self.price(_of_pure(bound))
-        order, limit = self.order, bound.limit * self._steps(bound) ** 2
+        order, (limit, block) = self.order, self._squares(bound)
         if isinstance(bound.calculus, PerturbedGaussianDP):
             # By step 5 of theorem O1 (docs/proofs), for any split into one perturbation and others.
             squares = [share * limit for share in _VERTICES]
             return Amount(perturbed_renyi(KAPPA * sqrt(limit), squares, order))
         if bound.calculus is None:
             limit *= zcdp.rho(bound.epsilon, bound.delta) * 2 / bound.limit
-        amount = order * limit / 2
-        block = self._block(bound)
-        if block is not None:
-            amount += order * sum(block.prices) / 2
-        return Amount(amount)
+        return Amount(order * limit / 2 + order * block / 2)
 
     def price(self, receipt: Receipt) -> Amount:
         """The sum over releases."""
@@ -329,10 +284,15 @@ class SumsFilter(Filter):
 
 def _of_pure(bound: SpendBound) -> Receipt:
     """Receipt of one fit whose whole budget of pure epsilon is one release."""
-    facts: dict[str, Any] = {"jacobian": 0.0, "output_sensitivity": 0.0, "output_noise_scale": 0.0}
-    event = PurePerturbationEvent(query="fit", sensitivity=bound.limit, noise_scale=1.0, **facts)
-    spent = PrivacySpent(bound.epsilon, bound.delta)
-    return Receipt((event,), spent, bound.adjacency)
+    event = PurePerturbationEvent(
+        query="fit",
+        sensitivity=bound.limit,
+        noise_scale=1.0,
+        jacobian=0.0,
+        output_sensitivity=0.0,
+        output_noise_scale=0.0,
+    )
+    return Receipt((event,), PrivacySpent(bound.epsilon, bound.delta), bound.adjacency)
 
 
 def _at_most(epsilon: float, budget: Filter) -> PrivacySpent:

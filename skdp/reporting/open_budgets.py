@@ -40,7 +40,7 @@ from .budget_store import BudgetStore, Summary
 from .diagrams import DiagramMixin
 from .receipts import Receipt, SpendBound
 
-# Attribute in which estimators carry tokens.
+# Attribute in which estimators carry tokens: the stores, without what is in their files.
 TOKENS = "_budget_tokens"
 # Attribute in which they keep the name of their latest run.
 RUN = "_budget_run"
@@ -61,23 +61,10 @@ _is_covered: ContextVar[bool] = ContextVar("covered", default=False)
 def open_budget(
     epsilon: float, delta: float, adjacency: Adjacency, unit: PrivacyUnit, accounting: str
 ) -> BudgetStore:
-    """Open a budget over this process, with its file in a folder of its own.
-
-    Parameters
-    ----------
-    epsilon, delta : float
-        The budget.
-    adjacency : Adjacency
-        Neighbouring relation.
-    unit : PrivacyUnit
-        What its fits protect.
-    accounting : str
-        ``'auto'`` or the name of a rule.
-    """
+    """Open a budget over this process, with its file in a folder of its own."""
     folder = os.path.abspath(tempfile.mkdtemp(prefix=f"{_PREFIX}{os.getpid()}-"))
-    path, process = os.path.join(folder, _FILE), os.getpid()
-    promise = epsilon, delta, adjacency, unit, accounting
-    store = BudgetStore(path, *promise, process, platform.node())
+    path, promise = os.path.join(folder, _FILE), (epsilon, delta, adjacency, unit, accounting)
+    store = BudgetStore(path, *promise, os.getpid(), platform.node())
     store.create()
     _open[path] = store
     _tell_child_processes()
@@ -87,15 +74,7 @@ def open_budget(
 def close_budget(store: BudgetStore) -> Summary | None:
     """Close a budget; in the process that opened it, for all others as well.
 
-    Parameters
-    ----------
-    store : BudgetStore
-        Of the budget.
-
-    Returns
-    -------
-    Summary or None
-        The last state; None in a process that has not opened it.
+    Returns the last state, and None in a process that has not opened it.
     """
     _open.pop(store.path, None)
     for line in [line for line in _reserved if line[0] == store.path]:
@@ -109,35 +88,9 @@ def close_budget(store: BudgetStore) -> Summary | None:
         shutil.rmtree(Path(store.path).parent, ignore_errors=True)
 
 
-def tokens_of(model: Any) -> tuple[tuple[Any, ...], ...]:
-    """Tokens of the budgets that a copy of the model has to stay under.
-
-    Parameters
-    ----------
-    model : object
-        An estimator.
-    """
-    return tuple(dict.fromkeys(budget.token for budget in _known_to(model)))
-
-
-def valid_tokens(tokens: tuple[tuple[Any, ...], ...]) -> tuple[tuple[Any, ...], ...]:
-    """Tokens, of those just unpickled, that still mean something here.
-
-    What is loaded from a file long after, on the same machine and not in a worker, is a new piece
-    of work, and tokens of budgets that are closed are dropped.
-
-    Parameters
-    ----------
-    tokens : tuple
-        As they were pickled.
-    """
-    worker = multiprocessing.parent_process() is not None
-    kept = []
-    for token in tokens:
-        budget = BudgetStore.of_token(token)
-        if worker or budget.is_open or budget.host != platform.node():
-            kept.append(token)
-    return tuple(kept)
+def tokens_of(model: Any) -> tuple[BudgetStore, ...]:
+    """Budgets that a copy of the model has to stay under."""
+    return tuple(dict.fromkeys(_known_to(model)))
 
 
 @final
@@ -173,25 +126,14 @@ class Reservation:
         self._carried = carried
 
     def remember(self, model: Any) -> None:
-        """Let the model know the run, so that it can go on; of no budget there is nothing to know.
-
-        Parameters
-        ----------
-        model : estimator
-            Whose latest run this is.
-        """
+        """Let the model know the run, so that it can go on, if there is a budget."""
         if self._budgets:
             setattr(model, RUN, self.key)
 
     def reserve(self, most: SpendBound | Receipt, *, begins: bool) -> None:
-        """Set aside what the run may spend at most, under each budget.
+        """Set aside what the run may spend at most, or will release, under each budget.
 
-        Parameters
-        ----------
-        most : SpendBound or Receipt
-            What it may spend, or what it will release.
-        begins : bool
-            Whether something may be released from now on.
+        ``begins`` tells that something may be released from now on.
 
         Raises
         ------
@@ -221,39 +163,24 @@ class Reservation:
             _reserved[line] = most
 
     def settle(self, receipt: Receipt) -> None:
-        """Replace what is set aside by what was spent. After closing, what was set aside stays.
-
-        Parameters
-        ----------
-        receipt : Receipt
-            What the run has released.
-        """
+        """Replace what is set aside by what was spent. After closing, what was set aside stays."""
         for budget in self._budgets:
             _reserved.pop((budget.path, self.key), None)
-            try:
+            with suppress(FileNotFoundError):
                 budget.settle(self.key, receipt)
-            except FileNotFoundError:
-                continue
 
     def cancel(self) -> None:
         """Give back what is set aside for a run that has not begun."""
         for budget in self._budgets:
-            try:
+            with suppress(FileNotFoundError):
                 budget.cancel(self.key)
-            except FileNotFoundError:
-                continue
 
 
 def reservation_for(model: Any, *, goes_on: bool = False) -> Reservation:
     """Reservation for a run of an estimator; to be asked for before it touches its data.
 
-    Parameters
-    ----------
-    model : estimator
-        Which is about to be fitted.
-    goes_on : bool, default=False
-        Whether its latest run goes on with rows that nobody has asked about, so that what is set
-        aside for one part of them is for all. It has to be in the process where it began.
+    ``goes_on`` tells that its latest run goes on with rows that nobody has asked about, so that
+    what is set aside for one part of them is for all. It has to be in the process where it began.
 
     Raises
     ------
@@ -266,14 +193,12 @@ def reservation_for(model: Any, *, goes_on: bool = False) -> Reservation:
         key = latest
     if _is_covered.get():
         return Reservation(key, who, [])
-    found: dict[str, BudgetStore] = {}
-    for budget in _known_to(model):
+    known = _known_to(model)
+    for budget in known:
         if not budget.is_open:
             raise _closed(who, budget)
-        found[budget.path] = budget
-    for budget in _opened_by_parents():
-        found[budget.path] = budget
-    return Reservation(key, who, [*found.values()], tuple(_carried_by(model)))
+    found = {budget.path: budget for budget in (*known, *_opened_by_parents())}
+    return Reservation(key, who, [*found.values()], vars(model).get(TOKENS, ()))
 
 
 @contextmanager
@@ -331,7 +256,11 @@ class BudgetedEstimator(DiagramMixin, BaseEstimator):
         return state | {TOKENS: tokens} if tokens else state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        tokens = valid_tokens(state.get(TOKENS, ()))
+        tokens: tuple[BudgetStore, ...] = state.get(TOKENS, ())
+        # What is loaded from a file long after, on the same machine and not in a worker, is a new
+        # piece of work, which budgets that are closed say nothing about.
+        if multiprocessing.parent_process() is None:
+            tokens = tuple(b for b in tokens if b.is_open or b.host != platform.node())
         rest = {name: value for name, value in state.items() if name != TOKENS}
         super().__setstate__(rest | {TOKENS: tokens} if tokens else rest)
 
@@ -346,11 +275,8 @@ class BudgetedEstimator(DiagramMixin, BaseEstimator):
 class Rollback:
     """Context in which a model that fails keeps the attributes that it had before.
 
-    Parameters
-    ----------
-    model : object
-        Attributes are restored, not what they hold: within the context they may be replaced only.
-        What is set aside for a run that has not begun is given back.
+    Attributes are restored, not what they hold: within the context they may be replaced only. What
+    is set aside for a run that has not begun is given back.
     """
 
     def __init__(self, model: Any) -> None:
@@ -372,28 +298,23 @@ def _opened_in_process() -> list[BudgetStore]:
 
 def _known_to(model: Any) -> list[BudgetStore]:
     """Budgets that are open in this process, and those whose tokens the model carries."""
-    carried = (budget for budget in _carried_by(model) if not budget.is_void)
+    carried = (budget for budget in vars(model).get(TOKENS, ()) if not budget.is_void)
     return [*_opened_in_process(), *carried]
-
-
-def _carried_by(model: Any) -> list[BudgetStore]:
-    return [BudgetStore.of_token(token) for token in vars(model).get(TOKENS, ())]
 
 
 def _tell_child_processes() -> None:
     """Keep the environment of processes that begin from now on up to date."""
     above = [budget for budget in _opened_by_parents() if budget.path not in _open]
-    tokens = [budget.token for budget in (*above, *_opened_in_process())]
-    if tokens:
-        os.environ[_ENVIRONMENT] = json.dumps(tokens)
+    if budgets := [*above, *_opened_in_process()]:
+        os.environ[_ENVIRONMENT] = json.dumps([vars(budget) for budget in budgets])
     else:
         os.environ.pop(_ENVIRONMENT, None)
 
 
 def _opened_by_parents() -> list[BudgetStore]:
     """Budgets that are open in the process that has started this one, or above it."""
-    tokens = [tuple(token) for token in json.loads(os.environ.get(_ENVIRONMENT, "[]"))]
-    found = [BudgetStore.of_token(token) for token in tokens if token[-1] == platform.node()]
+    told = json.loads(os.environ.get(_ENVIRONMENT, "[]"))
+    found = [BudgetStore(**facts) for facts in told if facts["host"] == platform.node()]
     return [budget for budget in found if budget.owner != os.getpid() and budget.is_open]
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import final
 
+from ..privacy.accounting.calculus import ZeroConcentratedDP
 from ..privacy.accounting.events import (
     Event,
     ExponentialEvent,
@@ -13,8 +14,9 @@ from ..privacy.accounting.events import (
     Part,
     PrefixSumEvent,
 )
-from .divergences import gaussian_price
 
+# What shares of a budget are told of, and in which calculus.
+_PRICED, _CALCULUS = (GaussianEvent, PrefixSumEvent, ExponentialEvent), ZeroConcentratedDP()
 # The condition under which the receipt of a stream holds.
 NEW_ROWS = (
     "rows of each call are new records, or named by privacy_unit: what parts with the same rows "
@@ -108,10 +110,8 @@ class Releases:
     @property
     def cells(self) -> tuple[str, ...]:
         """One row of a table, with the columns of ``what for`` to ``noise``."""
-        within = f" in {self.parts} parts" if self.parts > 1 else ""
-        times = f"{self.count:,}{within}"
         ends = _range(self.sensitivity), _range(self.noise_scale)
-        return (self.purpose, self.query, times, self.mechanism, *ends)
+        return (self.purpose, self.query, times(self.count, self.parts), self.mechanism, *ends)
 
 
 @final
@@ -137,6 +137,11 @@ class PrivacyLedger(tuple[Event, ...]):
         return "\n".join([*lines, f"  holds if {NEW_ROWS}"] if of_stream(self) else lines)
 
 
+def times(count: int, parts: int) -> str:
+    """Number of releases in words, about so many parts of the rows."""
+    return f"{count:,}" + f" in {parts} parts" * (parts > 1)
+
+
 def words_of(event: Event) -> tuple[str, str, str]:
     """Purpose, query and mechanism of an event in words.
 
@@ -151,13 +156,7 @@ def words_of(event: Event) -> tuple[str, str, str]:
 
 
 def of_stream(events: Iterable[Event]) -> bool:
-    """True if events are about parts of a stream, or running sums over one.
-
-    Parameters
-    ----------
-    events : iterable of Event
-        Of one ledger.
-    """
+    """True if events of one ledger are about parts of a stream, or running sums over one."""
     return any(isinstance(e.part, Part) or isinstance(e, PrefixSumEvent) for e in events)
 
 
@@ -179,36 +178,21 @@ def releases(events: Iterable[Event]) -> list[Releases]:
             parts=len({event.part for event in alike}),
             sensitivity=_ends([event.sensitivity for event in alike]),
             noise_scale=_ends([event.noise_scale for event in alike]),
-            price=sum(map(_price, alike)) if all(map(_has_price, alike)) else None,
+            price=sum(e.count * _CALCULUS.cost(e) for e in alike)
+            if all(isinstance(e, _PRICED) for e in alike)
+            else None,
         )
         for words, alike in kinds.items()
     ]
 
 
 def table(rows: list[tuple[str, ...]]) -> list[str]:
-    """Lines of a table of text, its first row the head.
-
-    Parameters
-    ----------
-    rows : list of tuple of str
-        Of the same length.
-    """
+    """Lines of a table of text, its first row the head."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return [
         "  " + "  ".join(f"{cell:<{w}}" for cell, w in zip(row, widths, strict=True)).rstrip()
         for row in rows
     ]
-
-
-def _has_price(event: Event) -> bool:
-    return isinstance(event, GaussianEvent | PrefixSumEvent | ExponentialEvent)
-
-
-def _price(event: Event) -> float:
-    if isinstance(event, ExponentialEvent):
-        eta = event.sensitivity / event.noise_scale
-        return event.count * eta * eta / 4
-    return gaussian_price(event)
 
 
 def _ends(values: list[float]) -> tuple[float, float]:

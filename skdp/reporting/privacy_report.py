@@ -16,8 +16,9 @@ from ..privacy.accounting.ledger import PrivacySpent
 from ..privacy.adjacency import Adjacency, PrivacyUnit
 from ..validation import shown
 from .budget import PrivacyBudget
+from .budget_warnings import LARGEST_EPSILON
 from .composition import common_adjacency, compose
-from .privacy_ledger import NEW_ROWS, of_stream, releases
+from .privacy_ledger import NEW_ROWS, of_stream, releases, times
 from .receipts import Receipt
 from .recomputation import RULES, follows, rule_of
 from .renderings import Section, as_html, as_markdown, as_text
@@ -27,8 +28,6 @@ from .versions import versions
 SCHEMA = "skdp.report/1"
 # Share of false alarms at which the power of a test is told.
 _ALARMS = 0.05
-# Budgets beyond it promise next to nothing.
-_LARGE = 10.0
 _NEIGHBOURS = {
     "replace_one": "data sets that differ in one row, replaced by any other; n is public",
     "zero_out": "data sets of which one leaves a row out of all sums; n is public",
@@ -69,6 +68,7 @@ _FACTS = (
     *("classes", "data_norm", "data_bounds", "bounds", "target_bounds", "feature_bound"),
     *("norm", "arms", "reward_bounds", "horizon"),
 )
+_OF_RELEASES = "purpose", "query", "mechanism", "count", "parts"
 _RECOMPUTE = "give its JSON to examples/recompute_report.py, which needs nothing but Python"
 
 
@@ -212,15 +212,9 @@ def _of_fits(subject: Any, delta: float | None) -> dict[str, Any]:
     receipts = found.spending
     if found.unfitted and not receipts:
         return _not_fitted(name, subject, found)
-    relation = common_adjacency(receipts)
-    alike = [receipt.under(relation) for receipt in receipts]
-    total = found.total(delta)
-    fits = []
-    for receipt, one in zip(receipts, alike, strict=True):
-        model = found.models[receipt.who.split(", ")[0]]
-        steps = 1 if one.adjacency is receipt.adjacency else 2
-        fits.append(_fit(receipt, model, steps))
-    return _facts(name, fits, alike, total, relation, found)
+    relation, total = common_adjacency(receipts), found.total(delta)
+    fits = [_of_fit(one, found.models[one.who.split(", ")[0]], relation) for one in receipts]
+    return _facts(name, fits, [one.under(relation) for one in receipts], total, relation, found)
 
 
 def _facts(
@@ -234,10 +228,8 @@ def _facts(
     sizes = {fit["n_samples"] for fit in fits if fit["n_samples"] is not None}
     n_samples = sizes.pop() if len(sizes) == 1 else None
     events = [event for receipt in receipts for event in receipt.events]
-    at = PrivacySpent(inf, total.delta) if found.refused else total
     rule = "stated" if found.refused else rule_of(receipts, total)
     price = sum(receipt.gaussian_price() for receipt in receipts) if rule == "gaussian" else None
-    epsilon = None if found.refused else _number(total.epsilon)
     summary = f"epsilon = {total.epsilon:.4g} at delta = {total.delta:.2g}, {relation.value}"
     if found.refused:
         why = "a part has read rows without a receipt"
@@ -249,30 +241,51 @@ def _facts(
     bandits = models and all(hasattr(model, "arms_") for model in models)
     unit = "one row" if not bandits else "one user of the bandit, from all others together"
     # Of fits with different units no total is known.
-    units = {receipt.unit for receipt in receipts}
-    if units == {PrivacyUnit.DECLARED}:
+    if {receipt.unit for receipt in receipts} == {PrivacyUnit.DECLARED}:
         unit = _ALL_ROWS
+    filed = _filed(
+        (name, "fitted" if ended else "incomplete", summary),
+        PrivacySpent(inf, total.delta) if found.refused else total,
+        (relation, unit),
+        price,
+        condition=NEW_ROWS if any(map(_streams, models)) or of_stream(events) else None,
+        n_samples=n_samples,
+        rule=rule,
+        trust=_trust(events),
+        fits=fits,
+        public=_public(models),
+        cautions=[*found.refused, *found.leaks, *_cautions(total, n_samples, fits)],
+    )
+    if rule == "stated":
+        filed["recompute"] += ": skdp.privacy_spent"
+    return filed | ({"epsilon": None} if found.refused else {})
+
+
+def _filed(
+    head: tuple[str, str, str],
+    total: PrivacySpent,
+    promise: tuple[Adjacency, str],
+    price: float | None,
+    **facts: Any,
+) -> dict[str, Any]:
+    """All that a report holds: subject, state and summary, what is promised, and these facts."""
+    (subject, state, summary), (relation, unit) = head, promise
     return {
         "schema": SCHEMA,
-        "subject": name,
-        "state": "fitted" if ended else "incomplete",
+        "subject": subject,
+        "state": state,
         "summary": summary,
-        "epsilon": epsilon,
+        "epsilon": _number(total.epsilon),
         "delta": _number(total.delta),
         "adjacency": relation.value,
         "unit": unit,
         "neighbours": (_OF_UNITS if unit == _ALL_ROWS else _NEIGHBOURS)[relation.value],
-        "condition": NEW_ROWS if any(map(_streams, models)) or of_stream(events) else None,
-        "n_samples": n_samples,
-        "rule": rule,
-        "meaning": _meaning(at, price, relation, unit),
-        "trust": _trust(events),
-        "fits": fits,
-        "public": _public(models),
-        "cautions": [*found.refused, *found.leaks, *_cautions(total, n_samples, fits)],
-        "not_covered": _not_covered(unit),
+        "meaning": _meaning(total, price, relation, unit),
+        **facts,
+        # In the words of the unit.
+        "not_covered": [_IN_SEVERAL if unit == _ALL_ROWS else _NOT_COVERED[0], *_NOT_COVERED[1:]],
         "versions": versions(),
-        "recompute": _RECOMPUTE if rule != "stated" else f"{RULES['stated']}: skdp.privacy_spent",
+        "recompute": _RECOMPUTE if facts["rule"] != "stated" else RULES["stated"],
     }
 
 
@@ -298,27 +311,34 @@ def _not_fitted(name: str, subject: Any, found: Found) -> dict[str, Any]:
     }
 
 
-def _fit(receipt: Receipt, model: Any, steps: int) -> dict[str, Any]:
-    """One fit as it is filed."""
-    epsilon, delta = receipt.spent
+def _of_fit(receipt: Receipt, model: Any, relation: Adjacency) -> dict[str, Any]:
+    """One fit as it is filed in a report under a relation."""
     plan = getattr(model, "plan_", None)
-    solver = None if plan is None else type(plan.solver).__name__
     published = [n for n in vars(model) if n.endswith("_") and not n.startswith(("_", "privacy_"))]
     finished = getattr(model, "__sklearn_is_fitted__", lambda: True)()
     n_samples = getattr(model, "n_samples_seen_", getattr(model, "n_seen_", None))
+    return _fit(receipt, receipt.spent, type(model).__name__) | {
+        "solver": None if plan is None else type(plan.solver).__name__,
+        "steps": 1 if receipt.adjacency is relation else 2,
+        "n_samples": None if n_samples is None else int(n_samples),
+        "published": sorted(published) if finished else [],
+    }
+
+
+def _fit(receipt: Receipt, stated: PrivacySpent, estimator: str) -> dict[str, Any]:
     return {
         "who": receipt.who,
-        "estimator": type(model).__name__,
-        "solver": solver,
-        "epsilon": _number(epsilon),
-        "delta": _number(delta),
+        "estimator": estimator,
+        "solver": None,
+        "epsilon": _number(stated.epsilon),
+        "delta": _number(stated.delta),
         "adjacency": receipt.adjacency.value,
-        "steps": steps,
-        "rule": rule_of([receipt], receipt.spent),
+        "steps": 1,
+        "rule": rule_of([receipt], stated),
         "times": receipt.fits,
-        "n_samples": None if n_samples is None else int(n_samples),
+        "n_samples": None,
         "unit": str(receipt.unit),
-        "published": sorted(published) if finished else [],
+        "published": [],
         "events": _events(receipt.events),
         **_grouped(receipt),
     }
@@ -341,45 +361,30 @@ def _of_budget(budget: PrivacyBudget) -> dict[str, Any]:
     if budget._store is None:
         sentence = ["PrivacyBudget is not open yet"]
         return _not_fitted("PrivacyBudget", budget, Found(refused=sentence, unfitted=sentence))
-    entries, (epsilon, delta) = budget.receipts, budget.spent
-    rule, relation = budget.rule, Adjacency(budget.adjacency)
+    entries, total, rule = budget.receipts, budget.spent, budget.rule
+    relation = Adjacency(budget.adjacency)
     fits, receipts = [], []
     for k, entry in enumerate(entries):
         purpose = "all releases of a fit" if entry.settled else "set aside for a fit"
-        events: list[Event] = []
+        events: tuple[Event, ...] = ()
         if rule == "gaussian" and entry.amount:
-            facts: dict[str, Any] = {"query": "fit", "purpose": purpose, "noise_scale": 1.0}
-            events.append(GaussianEvent(sensitivity=sqrt(entry.amount), **facts))
+            mu = sqrt(entry.amount)
+            events = (GaussianEvent(query="fit", purpose=purpose, sensitivity=mu, noise_scale=1.0),)
         stated = Receipt((), entry.spent, entry.adjacency).under(relation).spent
-        receipt = Receipt(tuple(events), stated, relation)
+        unit = PrivacyUnit.DECLARED if budget.privacy_unit else PrivacyUnit.ROW
+        receipt = Receipt(events, stated, relation, f"{entry.who} {k}", unit=unit)
         # Under another relation the mu of a fit says more than its epsilon and delta.
         at = entry.spent.delta
         alone = compose([receipt], at) if events and 0 < at < 1 else stated
         receipts.append(receipt)
-        fits.append(
-            {
-                "who": f"{entry.who} {k}",
-                "estimator": entry.who,
-                "solver": None,
-                "epsilon": _number(alone.epsilon),
-                "delta": _number(alone.delta),
-                "adjacency": budget.adjacency,
-                "steps": 1,
-                "rule": rule_of([receipt], alone),
-                "times": 1,
-                "n_samples": None,
-                "unit": str(PrivacyUnit.DECLARED if budget.privacy_unit else PrivacyUnit.ROW),
-                "published": [],
-                "events": _events(events),
-                **_grouped(receipt),
-            }
-        )
+        fits.append(_fit(receipt, alone, entry.who))
     price = sum(entry.amount for entry in entries) if rule == "gaussian" else None
     filed = {"gaussian": "gaussian", "sums": "sum"}.get(rule, "stated")
     # Sums keep what was set aside for a fit, which may be more than it has spent.
-    if not follows(filed, receipts, budget.spent):
+    if not follows(filed, receipts, total):
         filed = "stated"
     limit = f"the budget is epsilon = {budget.epsilon:g} at delta = {budget.delta:g}"
+    spent = f"epsilon = {total.epsilon:.4g} at delta = {total.delta:.2g}, {budget.adjacency}"
     unknown = sum(not entry.looked_up for entry in entries)
     copies = sum(entry.copied and not entry.looked_up for entry in entries)
     around, copied = [], []
@@ -395,38 +400,25 @@ def _of_budget(budget: PrivacyBudget) -> dict[str, Any]:
             "ensembles, searches and cross-validation make them; what these publish besides is not "
             "counted"
         ]
-    unit = _ALL_ROWS if budget.privacy_unit else "one row of each fit"
-    return {
-        "schema": SCHEMA,
-        "subject": "PrivacyBudget",
-        "state": "fitted",
-        "summary": f"epsilon = {epsilon:.4g} at delta = {delta:.2g}, {budget.adjacency}; {limit}",
-        "epsilon": _number(epsilon),
-        "delta": _number(delta),
-        "adjacency": budget.adjacency,
-        "unit": unit,
-        "neighbours": (_OF_UNITS if unit == _ALL_ROWS else _NEIGHBOURS)[budget.adjacency],
-        "n_samples": None,
-        "rule": filed,
-        "meaning": _meaning(budget.spent, price, Adjacency(budget.adjacency), unit),
-        "trust": _CENTRAL,
-        "fits": fits,
-        "public": [limit],
-        "cautions": [*copied, *_cautions(budget.spent, None, [])],
-        "not_covered": [*around, *_not_covered(unit)],
-        "versions": versions(),
-        "recompute": _RECOMPUTE if filed != "stated" else RULES["stated"],
-    }
+    found = _filed(
+        ("PrivacyBudget", "fitted", f"{spent}; {limit}"),
+        total,
+        (relation, _ALL_ROWS if budget.privacy_unit else "one row of each fit"),
+        price,
+        condition=None,
+        n_samples=None,
+        rule=filed,
+        trust=_CENTRAL,
+        fits=fits,
+        public=[limit],
+        cautions=[*copied, *_cautions(total, None, [])],
+    )
+    return found | {"not_covered": [*around, *found["not_covered"]]}
 
 
 def _streams(model: Any) -> bool:
     """True if rows may come to a model in several calls."""
     return hasattr(model, "arms_") or getattr(getattr(model, "_progress", None), "streaming", False)
-
-
-def _not_covered(unit: str) -> list[str]:
-    """Sentences about what is not protected, in the words of the unit."""
-    return [_IN_SEVERAL if unit == _ALL_ROWS else _NOT_COVERED[0], *_NOT_COVERED[1:]]
 
 
 def _meaning(
@@ -473,7 +465,7 @@ def _percent(share: float) -> str:
 def _bound(epsilon: Any, delta: Any) -> str:
     if epsilon is None or isinstance(epsilon, str):
         return "none"
-    times = f"e^{epsilon:.4g}" + (f" = {exp(epsilon):.3g}" if epsilon < _LARGE else "")
+    times = f"e^{epsilon:.4g}" + (f" = {exp(epsilon):.3g}" if epsilon < LARGEST_EPSILON else "")
     slack = f", but for a slack of delta = {delta:.2g} in probability" if delta else ""
     return (
         f"whatever is published is at most {times} times as likely for one data set as for a "
@@ -511,8 +503,10 @@ def _cautions(spent: PrivacySpent, n_samples: int | None, fits: list[dict[str, A
         )
     if isinf(spent.epsilon):
         lines.append("not private: epsilon = inf, and what is published may tell any row")
-    elif spent.epsilon > _LARGE:
-        lines.append(f"epsilon = {spent.epsilon:.4g} is above {_LARGE:g}, and promises little")
+    elif spent.epsilon > LARGEST_EPSILON:
+        lines.append(
+            f"epsilon = {spent.epsilon:.4g} is above {LARGEST_EPSILON:g}, and promises little"
+        )
     lines += [f"{fit['who']} published no model" for fit in fits if not fit["published"]]
     lines += [
         f"{fit['who']} has not come to its end, and counts with its whole budget"
@@ -528,23 +522,17 @@ def _section(fit: dict[str, Any]) -> Section:
     size = "" if fit["n_samples"] is None else f", {fit['n_samples']:,} {counted}"
     how = "" if fit["solver"] is None else f", solver {fit['solver']}"
     total = f"epsilon = {_shown(fit['epsilon'])} at delta = {_shown(fit['delta'])}"
-    title = f"{fit['who']}: {total}{size}{how}"
-    head = ("what for", "query", "times", "mechanism", "share")
     published = [("published", ", ".join(fit["published"]))] if fit["published"] else []
-    return Section(title, published, [head, *_kinds(fit)] if fit["releases"] else [])
-
-
-def _kinds(fit: dict[str, Any]) -> list[tuple[str, ...]]:
-    return [
+    rows = [
         (
-            kind["purpose"],
-            kind["query"],
-            f"{kind['count']:,}" + f" in {kind['parts']} parts" * (kind["parts"] > 1),
+            *(kind["purpose"], kind["query"], times(kind["count"], kind["parts"])),
             kind["mechanism"],
             "" if kind["share"] is None else f"{100 * kind['share']:.1f} %",
         )
         for kind in fit["releases"]
     ]
+    head = [("what for", "query", "times", "mechanism", "share")] if rows else []
+    return Section(f"{fit['who']}: {total}{size}{how}", published, head + rows)
 
 
 def _grouped(receipt: Receipt) -> dict[str, Any]:
@@ -557,14 +545,8 @@ def _grouped(receipt: Receipt) -> dict[str, Any]:
         costliest = slices[totals.index(whole)]
         shares = {kind.words: (kind.price or 0.0) / whole for kind in costliest}
     kinds = [
-        {
-            "purpose": kind.purpose,
-            "query": kind.query,
-            "mechanism": kind.mechanism,
-            "count": kind.count,
-            "parts": kind.parts,
-            "share": shares.get(kind.words, 0.0) if shares else None,
-        }
+        {name: getattr(kind, name) for name in _OF_RELEASES}
+        | {"share": shares.get(kind.words, 0.0) if shares else None}
         for kind in releases(receipt.events)
     ]
     return {"price": whole if shares else None, "releases": kinds}

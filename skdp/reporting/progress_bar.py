@@ -14,21 +14,8 @@ _WIDTH = 30
 def with_progress(done: Iterable[T], total: int, what: str) -> Iterator[T]:
     """Pass things on as they come, and show how many of them have come.
 
-    On standard error, if that is a terminal, and nowhere else; the line is gone at the end.
-
-    Parameters
-    ----------
-    done : iterable
-        Results, as they are ready.
-    total : int
-        How many there will be. It has to be public.
-    what : str
-        What is being done.
-
-    Yields
-    ------
-    object
-        Each result.
+    On standard error, if that is a terminal, and nowhere else; the line is gone at the end. The
+    total has to be public.
     """
     stream = sys.stderr
     shown = total > 1 and stream is not None and stream.isatty()

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from math import expm1, inf, isinf, nextafter
+from math import expm1, inf, isinf, isnan, log, log1p, nan, nextafter
 from typing import Any, Self
 
 from ..privacy.accounting.calculus import Calculus
@@ -32,6 +33,8 @@ _OF_EARLIER_FITS, _PURPOSE = "earlier_fits", "all that earlier fits released"
 _LEAST_EPSILON = 1e-300
 # Exponents beyond overflow.
 _LARGEST_EXPONENT = 700.0
+# Orders at which Renyi divergences are taken.
+ORDERS = tuple(1 + 10 ** (k / 12) for k in range(-24, 43))
 
 
 @dataclass(frozen=True)
@@ -70,12 +73,8 @@ class Receipt:
     def of(cls, fitted: Any, who: str = "") -> Self:
         """The receipt of a fitted object that has ``privacy_ledger_`` and ``privacy_spent_``.
 
-        Parameters
-        ----------
-        fitted : object
-            Its ``adjacency`` is taken to be replace-one if it has none.
-        who : str, default=''
-            What to call it; by default its class.
+        Its ``adjacency`` is taken to be replace-one if it has none, and by default it is called by
+        its class.
         """
         # The plan of a model says what it was fitted under, and others note it; parameters may have
         # changed since.
@@ -152,10 +151,9 @@ class Receipt:
             return self
         epsilon, delta = self.spent
         if isinf(epsilon) or delta >= 1:
-            facts: dict[str, Any] = {"query": _OF_EARLIER_FITS, "purpose": _PURPOSE}
-            nothing_known = NonPrivateEvent(count=self.fits, **facts)
+            exact = NonPrivateEvent(query=_OF_EARLIER_FITS, purpose=_PURPOSE, count=self.fits)
             spent = PrivacySpent(inf, min(delta, nextafter(1.0, 0.0)))
-            return replace(self, events=(nothing_known,), spent=spent)
+            return replace(self, events=(exact,), spent=spent)
         event = SearchEvent(
             query=_OF_EARLIER_FITS,
             purpose=_PURPOSE,
@@ -185,21 +183,17 @@ class Receipt:
 
     def gaussian_price(self) -> float:
         """The mu^2 for which the fit is mu-GDP; infinite if none is known."""
+        return self._most(gaussian_price)
+
+    def _most(self, price: Callable[[Event], float]) -> float:
+        """Cost of the events of the rows for which it is most."""
         if not self.complete:
             return 0.0 if self.nothing else inf
-        return max(sum(gaussian_price(event) for event in rows) for rows in self.slices)
+        return max(sum(map(price, rows)) for rows in self.slices)
 
     def renyi(self, order: float) -> float:
-        """Renyi divergence of an order; infinite if none is known.
-
-        Parameters
-        ----------
-        order : float
-            Above 1.
-        """
-        if not self.complete:
-            return 0.0 if self.nothing else inf
-        return max(sum(renyi(event, order) for event in rows) for rows in self.slices)
+        """Renyi divergence of an order above 1; infinite if none is known."""
+        return self._most(lambda event: renyi(event, order))
 
     def under(self, adjacency: Adjacency) -> Receipt:
         """Receipt of the fit under another neighbouring relation.
@@ -207,11 +201,6 @@ class Receipt:
         What holds under replace-one holds under zero-out. A row that is replaced is one that is
         zeroed out and another put in its place, so what holds under zero-out holds under
         replace-one between data sets that are two steps apart.
-
-        Parameters
-        ----------
-        adjacency : Adjacency
-            The relation.
         """
         if adjacency is self.adjacency:
             return self
@@ -220,13 +209,7 @@ class Receipt:
         return self.between(2, adjacency)
 
     def times(self, count: int) -> Receipt:
-        """Receipt of several such fits on the same rows, one after the other.
-
-        Parameters
-        ----------
-        count : int
-            How many, at least 1.
-        """
+        """Receipt of so many such fits on the same rows, one after the other."""
         events = tuple(replace(event, count=count * event.count) for event in self.events)
         return replace(self, events=events, fits=count * self.fits)
 
@@ -234,14 +217,8 @@ class Receipt:
         """Group privacy: receipt of the fit between data sets that are several steps apart.
 
         (epsilon, delta) becomes ``k epsilon`` and ``delta (e^(k epsilon) - 1) / (e^epsilon - 1)``,
-        by going through the steps one after the other.
-
-        Parameters
-        ----------
-        steps : int
-            How many steps, at least 1.
-        adjacency : Adjacency, optional
-            The relation between both ends; by default that of a step.
+        by going through the steps one after the other. The adjacency is the relation between both
+        ends, by default that of a step.
         """
         relation = self.adjacency if adjacency is None else adjacency
         if steps == 1 and relation is self.adjacency:
@@ -267,23 +244,33 @@ class SpendBound:
         Budget of the fit.
     calculus : Calculus or None
         How its ledger counts; None as long as that is open.
-    limit : float
-        Most that its ledger accepts, in mu^2.
     adjacency : Adjacency, default=Adjacency.REPLACE_ONE
         Neighbouring relation.
-    fits : int, default=1
-        How many such fits on the same rows.
     unit : PrivacyUnit, default=PrivacyUnit.ROW
         What it is about.
+    fits : int, default=1
+        How many such fits on the same rows.
+    limit : float, optional
+        Most that its ledger accepts, in mu^2; by default it is computed.
+
+    Raises
+    ------
+    ValueError
+        If no ledger can be opened with this budget.
     """
 
     epsilon: float
     delta: float
     calculus: Calculus | None
-    limit: float
     adjacency: Adjacency = Adjacency.REPLACE_ONE
-    fits: int = 1
     unit: PrivacyUnit = PrivacyUnit.ROW
+    fits: int = 1
+    limit: float = nan
+
+    def __post_init__(self) -> None:
+        if isnan(self.limit):
+            limit = limit_of(self.epsilon, self.delta, self.calculus)
+            object.__setattr__(self, "limit", limit)
 
     @property
     def most(self) -> Receipt:
@@ -295,49 +282,18 @@ class SpendBound:
     def of_ledger(
         cls, ledger: Ledger, adjacency: Adjacency, unit: PrivacyUnit = PrivacyUnit.ROW
     ) -> Self:
-        """Upper bound for a ledger that is still empty.
+        """Upper bound for a ledger that is still empty."""
+        budget = ledger.epsilon, ledger.delta, ledger.calculus
+        return cls(*budget, adjacency, unit, limit=ledger.limit)
 
-        Parameters
-        ----------
-        ledger : Ledger
-            Of a fit.
-        adjacency : Adjacency
-            Neighbouring relation.
-        unit : PrivacyUnit, default=PrivacyUnit.ROW
-            What is protected.
-        """
-        facts = ledger.epsilon, ledger.delta, ledger.calculus, ledger.limit, adjacency
-        return cls(*facts, unit=unit)
 
-    @classmethod
-    def planned(
-        cls,
-        epsilon: float,
-        delta: float,
-        calculus: Calculus | None,
-        adjacency: Adjacency,
-        unit: PrivacyUnit = PrivacyUnit.ROW,
-    ) -> Self:
-        """Upper bound for a ledger that is yet to be opened.
-
-        Parameters
-        ----------
-        epsilon, delta : float
-            Its budget.
-        calculus : Calculus or None
-            How it will count; None if that depends on the data set's public facts.
-        adjacency : Adjacency
-            Neighbouring relation.
-        unit : PrivacyUnit, default=PrivacyUnit.ROW
-            What is protected.
-
-        Raises
-        ------
-        ValueError
-            If no ledger can be opened with this budget.
-        """
-        limit = limit_of(epsilon, delta, calculus)
-        return cls(epsilon, delta, calculus, limit, adjacency, unit=unit)
+def epsilon_by_renyi(receipts: Sequence[Receipt], delta: float) -> float:
+    """Least epsilon that divergences of one order give to several fits (Canonne et al., 2020)."""
+    bounds = []
+    for order in ORDERS:
+        total = sum(receipt.renyi(order) for receipt in receipts)
+        bounds.append(total + log1p(-1 / order) - log(delta * order) / (order - 1))
+    return max(0.0, min(bounds))
 
 
 def _rows_of(event: Event) -> Part | None:

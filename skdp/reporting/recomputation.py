@@ -7,9 +7,9 @@ report names the rule that gives its own total, if there is one, so that no othe
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from math import inf, isclose, isinf, log, log1p, sqrt
+from math import inf, isclose, isinf, sqrt
 
-from ..privacy.accounting import gdp, perturbation, zcdp
+from ..privacy.accounting import gdp
 from ..privacy.accounting.calculus import (
     Calculus,
     PerturbedGaussianDP,
@@ -23,8 +23,7 @@ from ..privacy.accounting.events import (
     PrefixSumEvent,
 )
 from ..privacy.accounting.ledger import PrivacySpent
-from .composition import ORDERS
-from .receipts import Receipt
+from .receipts import Receipt, epsilon_by_renyi
 
 # What each rule does, in words.
 RULES = {
@@ -43,15 +42,7 @@ _ROUNDING = 1e-7
 
 
 def rule_of(receipts: Sequence[Receipt], total: PrivacySpent) -> str:
-    """The first rule that gives the total of several fits; ``'stated'`` if none does.
-
-    Parameters
-    ----------
-    receipts : sequence of Receipt
-        Of fits on the same rows, under one neighbouring relation.
-    total : PrivacySpent
-        What they are together.
-    """
+    """The first rule that gives the total of fits on the same rows; ``'stated'`` if none does."""
     several = len(receipts) > 1
     # What a single fit states is no sum that anybody could check.
     names = [name for name in _EPSILONS if several or name != "sum"]
@@ -59,64 +50,22 @@ def rule_of(receipts: Sequence[Receipt], total: PrivacySpent) -> str:
 
 
 def follows(rule: str, receipts: Sequence[Receipt], total: PrivacySpent) -> bool:
-    """Tell whether a rule gives the total of several fits.
-
-    Parameters
-    ----------
-    rule : str
-        One of ``RULES``; by ``'stated'`` nothing follows.
-    receipts : sequence of Receipt
-        Of fits on the same rows, under one neighbouring relation.
-    total : PrivacySpent
-        What they are together.
-    """
+    """Tell whether a rule gives the total of fits on the same rows; ``'stated'`` never does."""
     if rule not in _EPSILONS:
         return False
     return isclose(_EPSILONS[rule](receipts, total.delta), total.epsilon, rel_tol=_ROUNDING)
 
 
-def _scripted(receipts: Sequence[Receipt]) -> bool:
-    return all(isinstance(event, _SCRIPTED) for receipt in receipts for event in receipt.events)
+def _by(calculus: Calculus) -> Callable[[Sequence[Receipt], float], float]:
+    """Epsilon at a delta in the range of a calculus, where all events have a price by it."""
 
+    def epsilon(receipts: Sequence[Receipt], delta: float) -> float:
+        price = sum(_priced(receipt, calculus) for receipt in receipts)
+        # Delta is 0 for pure epsilon and for nothing else.
+        known = delta == 0 if isinstance(calculus, PureDP) else 1e-299 < delta < 1
+        return calculus.epsilon(price, delta) if known and not isinf(price) else inf
 
-def _pure(receipts: Sequence[Receipt], delta: float) -> float:
-    return inf if delta else sum(_priced(receipt, PureDP()) for receipt in receipts)
-
-
-def _gaussian(receipts: Sequence[Receipt], delta: float) -> float:
-    if not _scripted(receipts):
-        return inf
-    price = sum(receipt.gaussian_price() for receipt in receipts)
-    return inf if isinf(price) or not 0 < delta < 1 else gdp.epsilon(sqrt(price), delta)
-
-
-def _concentrated(receipts: Sequence[Receipt], delta: float) -> float:
-    price = sum(_priced(receipt, ZeroConcentratedDP()) for receipt in receipts)
-    return inf if isinf(price) or not 0 < delta < 1 else zcdp.epsilon(price / 2, delta)
-
-
-def _perturbation(receipts: Sequence[Receipt], delta: float) -> float:
-    price = sum(_priced(receipt, PerturbedGaussianDP()) for receipt in receipts)
-    if isinf(price) or not 1e-299 < delta < 1:
-        return inf
-    return perturbation.epsilon(sqrt(price), delta)
-
-
-def _renyi(receipts: Sequence[Receipt], delta: float) -> float:
-    if not (0 < delta < 1 and _scripted(receipts)):
-        return inf
-    bounds = []
-    for a in ORDERS:
-        divergence = sum(receipt.renyi(a) for receipt in receipts)
-        bounds.append(divergence + log1p(-1 / a) - log(delta * a) / (a - 1))
-    return max(0.0, min(bounds))
-
-
-def _sum(receipts: Sequence[Receipt], delta: float) -> float:
-    deltas = sum(receipt.fits * receipt.spent.delta for receipt in receipts)
-    if not isclose(deltas, delta, rel_tol=_ROUNDING):
-        return inf
-    return sum(receipt.fits * receipt.spent.epsilon for receipt in receipts)
+    return epsilon
 
 
 def _priced(receipt: Receipt, calculus: Calculus) -> float:
@@ -129,11 +78,33 @@ def _priced(receipt: Receipt, calculus: Calculus) -> float:
         return inf
 
 
+def _scripted(receipts: Sequence[Receipt]) -> bool:
+    return all(isinstance(event, _SCRIPTED) for receipt in receipts for event in receipt.events)
+
+
+def _gaussian(receipts: Sequence[Receipt], delta: float) -> float:
+    price = sum(receipt.gaussian_price() for receipt in receipts)
+    known = _scripted(receipts) and not isinf(price) and 0 < delta < 1
+    return gdp.epsilon(sqrt(price), delta) if known else inf
+
+
+def _renyi(receipts: Sequence[Receipt], delta: float) -> float:
+    known = 0 < delta < 1 and _scripted(receipts)
+    return epsilon_by_renyi(receipts, delta) if known else inf
+
+
+def _sum(receipts: Sequence[Receipt], delta: float) -> float:
+    deltas = sum(receipt.fits * receipt.spent.delta for receipt in receipts)
+    if not isclose(deltas, delta, rel_tol=_ROUNDING):
+        return inf
+    return sum(receipt.fits * receipt.spent.epsilon for receipt in receipts)
+
+
 _EPSILONS: dict[str, Callable[[Sequence[Receipt], float], float]] = {
-    "pure": _pure,
+    "pure": _by(PureDP()),
     "gaussian": _gaussian,
-    "concentrated": _concentrated,
-    "perturbation": _perturbation,
+    "concentrated": _by(ZeroConcentratedDP()),
+    "perturbation": _by(PerturbedGaussianDP()),
     "renyi": _renyi,
     "sum": _sum,
 }

@@ -39,15 +39,7 @@ class Section:
 
 
 def as_text(title: str, summary: str, sections: Sequence[Section]) -> str:
-    """Plain text.
-
-    Parameters
-    ----------
-    title, summary : str
-        First lines.
-    sections : sequence of Section
-        All that follows.
-    """
+    """Plain text."""
     lines = [title, *wrap(summary, _WIDTH)]
     for section in sections:
         lines += ["", *wrap(section.title, _WIDTH)]
@@ -59,15 +51,7 @@ def as_text(title: str, summary: str, sections: Sequence[Section]) -> str:
 
 
 def as_markdown(title: str, summary: str, sections: Sequence[Section]) -> str:
-    """Markdown.
-
-    Parameters
-    ----------
-    title, summary : str
-        First lines.
-    sections : sequence of Section
-        All that follows.
-    """
+    """Markdown, for a page of documentation."""
     lines = [f"# {title}", "", _plain(summary)]
     for section in sections:
         lines += ["", f"## {_plain(section.title)}", ""]
@@ -84,15 +68,7 @@ def as_markdown(title: str, summary: str, sections: Sequence[Section]) -> str:
 
 
 def as_html(title: str, summary: str, sections: Sequence[Section]) -> str:
-    """HTML, for a cell of a notebook.
-
-    Parameters
-    ----------
-    title, summary : str
-        First lines.
-    sections : sequence of Section
-        All that follows.
-    """
+    """HTML, for a cell of a notebook."""
     parts = [_STYLE, f'<div class="skdp-report"><h3>{escape(title)}</h3><p>{escape(summary)}</p>']
     for section in sections:
         parts.append(f"<h4>{escape(section.title)}</h4>")

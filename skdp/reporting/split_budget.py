@@ -77,13 +77,6 @@ def split_budget(shares: Mapping[str, float], *, epsilon: float, delta: float) -
 def check_shares(who: str, shares: Mapping[str, float]) -> dict[str, float]:
     """Weights of a division as floats.
 
-    Parameters
-    ----------
-    who : str
-        Who divides.
-    shares : mapping of str to float
-        As given.
-
     Raises
     ------
     ValueError

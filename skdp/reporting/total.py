@@ -11,7 +11,7 @@ from .composition import common_adjacency, common_unit, compose
 from .open_budgets import BudgetedEstimator
 from .privacy_ledger import NEW_ROWS, of_stream
 from .receipts import Receipt
-from .verdicts import TABLE, Verdict, fitted_parts, nested_estimators, verdict_of, warn_of
+from .verdicts import fitted_parts, nested_estimators, verdict_of, warn_of
 
 
 @dataclass(frozen=True)
@@ -198,18 +198,13 @@ class Found:
         who : str
             What to call it.
         """
-        if isinstance(thing, BudgetedEstimator):
-            self._private(thing, who)
-            return
-        verdict = verdict_of(thing, self.unit)
-        self._note(verdict, who)
-        if verdict.kind == "refused" or type(thing) not in TABLE:
-            return
-        parts = fitted_parts(thing)
-        if parts is None:
-            self._unfitted(who)
-        for name, part in parts or []:
-            self.look(part, f"{who}.{name}")
+        for name, part in nested_estimators(thing, who, fitted=True):
+            if isinstance(part, BudgetedEstimator):
+                self._private(part, name)
+            else:
+                self._note(part, name)
+                if fitted_parts(part) is None:
+                    self._unfitted(name)
 
     def _private(self, thing: Any, who: str) -> None:
         if not (hasattr(thing, "privacy_ledger_") and hasattr(thing, "privacy_spent_")):
@@ -223,14 +218,15 @@ class Found:
             self.leaks.append(f"{who} has read the set of classes off y; pass classes=[...]")
         # A search has fitted its template many times.
         for name, part in nested_estimators(getattr(thing, "estimator", None), f"{who}.estimator"):
-            self._note(verdict_of(part, self.unit), name)
+            self._note(part, name)
 
     def _unfitted(self, who: str) -> None:
         sentence = f"{who} is not fitted"
         self.refused.append(sentence)
         self.unfitted.append(sentence)
 
-    def _note(self, verdict: Verdict, who: str) -> None:
+    def _note(self, part: Any, who: str) -> None:
+        verdict = verdict_of(part, self.unit)
         if verdict.kind == "refused":
             self.refused.append(f"{who} {verdict.why}")
         elif verdict.kind == "leaks":

@@ -12,13 +12,7 @@ _EXTRAS = ("dask", "distributed", "dp-accounting", "matplotlib", "pandas", "pola
 
 
 def versions(packages: tuple[str, ...] = _PACKAGES) -> dict[str, str]:
-    """Versions of Python and of packages; ``'not installed'`` for those that are not there.
-
-    Parameters
-    ----------
-    packages : tuple of str
-        Names of distributions.
-    """
+    """Versions of Python and of packages; ``'not installed'`` for those that are not there."""
     found = {"python": platform.python_version()}
     for name in packages:
         try:

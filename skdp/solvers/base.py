@@ -70,7 +70,45 @@ class Solution:
 
 
 @dataclass(frozen=True)
-class Solver(ABC):
+class Hyperparameters:
+    """Base of solvers and policies, whose fields are hyperparameters."""
+
+    @classmethod
+    @final
+    def option(cls) -> str:
+        """The string that selects this class: its module's name."""
+        return cls.__module__.rpartition(".")[2]
+
+    @final
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Hyperparameters by name, so that a search can reach ``solver__name``."""
+        del deep  # There are no nested estimators.
+        return {f.name: getattr(self, f.name) for f in fields(self)}
+
+    @final
+    def set_params(self, **params: Any) -> Self:
+        """Change hyperparameters in place, as scikit-learn's searches do on their own clones.
+
+        As with nested estimators, a solver that was passed to two estimators is one object: setting
+        ``solver__name`` on either of them changes both. Pass each its own, or a clone.
+        """
+        known = {f.name for f in fields(self)}
+        for name, value in params.items():
+            if name not in known:
+                raise ValueError(
+                    f"{type(self).__name__} needs one of its hyperparameters {sorted(known)}, got "
+                    f"{name!r}; set another one."
+                )
+            object.__setattr__(self, name, self._kept(value))
+        return self
+
+    def _kept(self, value: Any) -> Any:
+        """The value of a hyperparameter as it is kept; by default as it was given."""
+        return value
+
+
+@dataclass(frozen=True)
+class Solver(Hyperparameters, ABC):
     """A deterministic function of the oracle's answers and of public randomness.
 
     Fields are hyperparameters. A solver asks the oracle queries and says what share of the
@@ -236,35 +274,6 @@ class Solver(ABC):
         rng : Generator
             Public randomness.
         """
-
-    @classmethod
-    @final
-    def option(cls) -> str:
-        """The string that selects this solver: its module's name."""
-        return cls.__module__.rpartition(".")[2]
-
-    @final
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Hyperparameters by name, so that a search can reach ``solver__name``."""
-        del deep  # A solver has no nested estimators.
-        return {f.name: getattr(self, f.name) for f in fields(self)}
-
-    @final
-    def set_params(self, **params: Any) -> Self:
-        """Change hyperparameters in place, as scikit-learn's searches do on their own clones.
-
-        As with nested estimators, a solver that was passed to two estimators is one object: setting
-        ``solver__name`` on either of them changes both. Pass each its own, or a clone.
-        """
-        known = {f.name for f in fields(self)}
-        for name, value in params.items():
-            if name not in known:
-                raise ValueError(
-                    f"{type(self).__name__} needs one of its hyperparameters {sorted(known)}, got "
-                    f"{name!r}; set another one."
-                )
-            object.__setattr__(self, name, value)
-        return self
 
 
 def name_of(loss: Loss) -> str:

@@ -70,9 +70,9 @@ class FrankWolfe(OnlineFrankWolfe):
     Under :class:`skdp.problem.constraints.L1Ball` and :class:`skdp.problem.constraints.Simplex`
     each step touches one coefficient, so that w has at most ``steps`` of them that are not zero,
     and only the number of the vertex need be released: it is chosen by Gumbel noise
-    (:class:`skdp.privacy.queries.vertex.VertexQuery`), which grows with the logarithm of the number
-    of features. Single entries of rows and derivatives are
-    clipped for it. The intercept, which no constraint binds, takes a damped Newton step before
+    (:class:`skdp.privacy.queries.selection.VertexQuery`), which grows with the logarithm of the
+    number of features. Single entries of rows and derivatives are clipped for it. The intercept,
+    which no constraint binds, takes a damped Newton step before
     each choice, along a noisy mean of the derivatives that costs 5 % of the budget. Under other
     bounded sets, and where few features make entries as large as rows, noisy gradients are
     released, averaged and minimised over exactly. With K scores a row the set holds all d K

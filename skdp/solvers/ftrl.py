@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from math import ceil, hypot, isinf, sqrt
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.utils._param_validation import Interval
@@ -14,10 +14,7 @@ from ..privacy.streams.stream_plan import StreamPlan, StreamRequest
 from ..problem.problem import Problem
 from ..validation import check_hyperparameters, one_of
 from .base import Solution
-from .streaming import Learner, StreamingSolver, one_pass
-
-if TYPE_CHECKING:
-    from ..privacy.oracle import Oracle
+from .streaming import Learner, StreamingSolver
 
 _HYPERPARAMETERS: dict[str, list[Any]] = {
     "batches": [None, Interval(Integral, 1, None, closed="left")],
@@ -122,8 +119,7 @@ class FTRL(StreamingSolver):
     def check(self, problem: Problem) -> None:
         """Refuse hyperparameters outside their range."""
         del problem
-        name = type(self).__name__
-        check_hyperparameters(_HYPERPARAMETERS, self.get_params(), name)
+        check_hyperparameters(_HYPERPARAMETERS, self.get_params(), type(self).__name__)
 
     def plan(self, problem: Problem, mu: float) -> StreamPlan:
         """Number of batches and clip, functions of public facts."""
@@ -158,11 +154,6 @@ class FTRL(StreamingSolver):
         stride = min(_STRIDE, 1 + rows) * plan.clip / (_family(problem).smoothness * rows)
         step = min(step, stride) / problem.row_norm
         return _Averaging(self, problem, plan, Solution(start, earlier), step)
-
-    def solve(self, problem: Problem, oracle: Oracle, rng: np.random.Generator) -> Solution:
-        """One pass over the rows; deterministic given the oracle's answers."""
-        self.check(problem)
-        return one_pass(self, problem, oracle, rng)
 
     def _step(self, problem: Problem, clip: float, deviation: float) -> float:
         """Length of the move of the weights for one unit of the sum, for rows of norm 1."""

@@ -169,7 +169,7 @@ class GD(Solver):
         descent = Descent(problem, rule, self.average)
         # Long rows in other coordinates need not be shortened: their gradients are.
         oracle = oracle.for_problem(problem.unshortened())
-        ask: Any = oracle.sampled_gradient
+        ask = partial(oracle.gradient, sampled=True)
         if self.batch_size is None:
             ask = partial(oracle.gradient, whole_units=clips_whole_units(problem))
         oracle.note(planned=len(spends))

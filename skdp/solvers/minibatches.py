@@ -26,22 +26,7 @@ _FOUND, _STEP = 1.006, 1.1
 
 
 def check_batch_size(solver: str, batch_size: int | None, problem: Problem) -> None:
-    """Refuse batches of more rows than there are.
-
-    Parameters
-    ----------
-    solver : str
-        Who asks.
-    batch_size : int or None
-        The hyperparameter; None stands for all rows.
-    problem : Problem
-        With the number of rows.
-
-    Raises
-    ------
-    ValueError
-        If there are too few.
-    """
+    """Refuse batches of more rows than there are; None stands for all of them."""
     if batch_size is not None and batch_size > problem.n_samples:
         raise ValueError(
             f"{solver} needs a batch_size of at most the number of rows, {problem.n_samples}, got "
@@ -50,20 +35,7 @@ def check_batch_size(solver: str, batch_size: int | None, problem: Problem) -> N
 
 
 def refuse_batch_size(who: str, solver: Solver) -> None:
-    """Refuse solvers with minibatches, for streams.
-
-    Parameters
-    ----------
-    who : str
-        Who asks.
-    solver : Solver
-        The solver.
-
-    Raises
-    ------
-    ValueError
-        If it has a batch size.
-    """
+    """Refuse solvers with minibatches, for streams."""
     if getattr(solver, "batch_size", None) is not None:
         raise ValueError(
             f"{who} needs a solver that takes all rows of a block, got {solver!r}; leave "
@@ -81,34 +53,10 @@ def reserve(
     delta: float,
     adjacency: Adjacency,
 ) -> SubsampledGaussianDP:
-    """The calculus of a fit with minibatches.
+    """The calculus of a fit with ``batch_size`` rows on average in each of its releases.
 
-    Parameters
-    ----------
-    solver : str
-        Who asks.
-    batch_size : int
-        Rows that are drawn on average.
-    shares : sequence of float
-        For each release, in proportion to one over the variance of its noise.
-    room : float
-        Share of the budget that is left for all else.
-    problem : Problem
-        With the number of rows.
-    epsilon, delta : float
-        The whole budget.
-    adjacency : Adjacency
-        Neighbouring relation.
-
-    Raises
-    ------
-    ImportError
-        If dp-accounting is needed and missing.
-
-    Warns
-    -----
-    UserWarning
-        If batches are so small that releases are noisier than those of all rows.
+    Shares, room and budget are those of :func:`plan_block`. Warns if batches are so small that
+    releases are noisier than those of all rows.
     """
     n, count = problem.n_samples, len(shares)
     block = plan_block(batch_size / n, shares, room, epsilon, delta, adjacency)
@@ -160,22 +108,15 @@ def plan_block(
     levels = np.exp(np.round(logs / width) * width) if width > 1e-9 else np.ones(logs.size)
     runs = tuple((z, len(list(run))) for z, run in groupby(levels.tolist()))
     shape = SubsampledGaussianDP(sampling_rate, runs, adjacency)
-    unit = noise_unit(shape, room, epsilon, delta)
-    return _in_units(shape, unit)
+    return _in_units(shape, noise_unit(shape, room, epsilon, delta))
 
 
 @lru_cache(maxsize=64)
 def noise_unit(shape: SubsampledGaussianDP, room: float, epsilon: float, delta: float) -> float:
     """Least unit of noise with which a block of this shape leaves room for Gaussian releases.
 
-    Parameters
-    ----------
-    shape : SubsampledGaussianDP
-        The block, with noise multipliers in this unit.
-    room : float
-        What is left, as a share of the budget in mu^2.
-    epsilon, delta : float
-        The budget.
+    The shape has noise multipliers in this unit, and ``room`` is what is left, as a share of the
+    budget in mu^2.
     """
     whole = GaussianDP().limit(epsilon, delta)
     gaussian = room * whole

@@ -187,10 +187,8 @@ class _Stepping(Learner):
         if problem.constraint.whole_space:
             self._taken = ceil(_WEIGHT_OF_ZERO * plan.releases)
         if before is not None:
-            self._w, self._earlier = (
-                self._problem.project(before.solution.w),
-                before.solution.n_iter,
-            )
+            self._w = self._problem.project(before.solution.w)
+            self._earlier = before.solution.n_iter
         if before is not None or problem.initial is not None:
             # What there is counts as much as what is to come; in parts it rests on as many rows.
             self._taken = plan.releases
@@ -209,7 +207,8 @@ class _Stepping(Learner):
         self._taken += 1
         target = w.copy()
         if self._chooses:
-            target[:d] = self._vertex(int(answer[0]), w[:d].shape)
+            assert isinstance(problem.constraint, Polytope)
+            target[:d] = problem.constraint.vertex(int(answer[0]), w[:d].size).reshape(w[:d].shape)
         else:
             slope = answer * (self._unit / (self._steps * self._rows))
             penalty = _smooth_penalty(problem)
@@ -234,11 +233,6 @@ class _Stepping(Learner):
         problem = self._problem
         smoothness = 1.0 if isinf(problem.loss.smoothness) else problem.loss.smoothness
         return smoothness * problem.max_weight * problem.bounds.intercept_value**2
-
-    def _vertex(self, index: int, shape: tuple[int, ...]) -> np.ndarray:
-        polytope = self._problem.constraint
-        assert isinstance(polytope, Polytope)
-        return polytope.vertex(index, int(np.prod(shape))).reshape(shape)
 
 
 def default_radius(problem: Problem) -> float:

@@ -49,6 +49,17 @@ class StreamingSolver(Solver, ABC):
     the rows were delivered.
     """
 
+    def solve(self, problem: Problem, oracle: Oracle, rng: np.random.Generator) -> Solution:
+        """Go once through the rows, in their order; deterministic given the oracle's answers."""
+        self.check(problem)
+        budget = oracle.budget
+        plan = self.plan(problem, budget.mu)
+        answers = oracle.for_problem(problem).stream(plan, spend=budget.whole())
+        learner = self.learner(problem, plan, answers.deviation, None, rng)
+        for _ in range(plan.releases):
+            learner.learn(answers.answer(learner.request()))
+        return learner.solution
+
     def check_stream(self, problem: Problem) -> None:
         """Refuse what it takes as a data set, but not as a stream; by default nothing.
 
@@ -98,28 +109,3 @@ class StreamingSolver(Solver, ABC):
         rng : Generator
             Public randomness.
         """
-
-
-def one_pass(
-    solver: StreamingSolver, problem: Problem, oracle: Oracle, rng: np.random.Generator
-) -> Solution:
-    """Go once through the rows that an oracle holds, in their order.
-
-    Parameters
-    ----------
-    solver : StreamingSolver
-        What learns.
-    problem : Problem
-        What is to be solved.
-    oracle : Oracle
-        Answers for all of its budget.
-    rng : Generator
-        Public randomness.
-    """
-    budget = oracle.budget
-    plan = solver.plan(problem, budget.mu)
-    answers = oracle.for_problem(problem).stream(plan, spend=budget.whole())
-    learner = solver.learner(problem, plan, answers.deviation, None, rng)
-    for _ in range(plan.releases):
-        learner.learn(answers.answer(learner.request()))
-    return learner.solution

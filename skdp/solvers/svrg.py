@@ -227,13 +227,14 @@ class SVRG(Solver):
     ) -> tuple[int, np.ndarray]:
         """Take at most k of the steps left; returns their number and the mean of their ends."""
         budget, clip_norm = oracle.budget.fraction(k / left), descent.clip_norm
-        if self.batch_size is not None and k == left:
+        sampled = self.batch_size is not None
+        if sampled and k == left:
             # The last snapshot takes all that is left, so that there can be no other.
             farthest = inf
         # The first step is at the snapshot, unless that is a mean and the iterate is carried on.
         apart = descent.w is not w0
         n = k - 1 + apart
-        if self.batch_size is not None or not n:
+        if sampled or not n:
             full, spends = budget.whole(), []
         else:
             full, *spends = budget.split([1 - self.share, *[self.share / n] * n])
@@ -247,11 +248,11 @@ class SVRG(Solver):
             if j > 0 and distance > farthest:
                 return j, total / j
             v = snapshot
-            if distance > 0 and self.batch_size is not None:
-                spend = oracle.reserved.spends[0]
-                v = v + oracle.sampled_gradient_difference(w, w0, spend=spend, clip_norm=clip_norm)
-            elif distance > 0 and spends:
-                v = v + oracle.gradient_difference(w, w0, spend=spends[0], clip_norm=clip_norm)
+            if distance > 0 and (sampled or spends):
+                spend = oracle.reserved.spends[0] if sampled else spends[0]
+                v = v + oracle.gradient_difference(
+                    w, w0, spend=spend, clip_norm=clip_norm, sampled=sampled
+                )
             descent.move(v)
             total += descent.w
         return k, total / k

@@ -83,8 +83,8 @@ class Temperature:
             curvature = min(_MOST_OF_RARE, curvature)
         return min(1.0, self.evidence * curvature / _EVIDENCE_OF_TEXT)
 
-    def settled(self, problem: Problem) -> Temperature:
-        """The plan once classes are counted, for what leaves its share to the solver.
+    def kept(self, problem: Problem) -> float:
+        """Share that the solver has to leave, once classes are counted: 0 if nothing is asked.
 
         Were a share left over instead, what a fit has spent would depend on the answers.
 
@@ -93,10 +93,10 @@ class Temperature:
         problem : Problem
             To be solved; its initial point holds the log-odds of the classes.
         """
-        return replace(self, share=0.0) if self._draws(problem) else self
+        return 0.0 if self._draws(problem) else self.share
 
     def apply(self, problem: Problem, oracle: Oracle, w: np.ndarray) -> np.ndarray:
-        """The model times its temperature, for all that the oracle has left.
+        """Solution times its temperature, which is asked for with all that the oracle has left.
 
         Parameters
         ----------
@@ -178,7 +178,7 @@ def plan_temperature(problem: Problem, mu: float, *, penalised: bool) -> Tempera
 
 
 def _slopes_of_penalty(problem: Problem, w: np.ndarray) -> np.ndarray:
-    """Derivatives in a of the penalty of a times w, at the scales."""
+    """Derivatives of the penalty of a w with respect to the factor a, at each of the scales."""
     value, v = problem.penalty.value, w[: problem.n_features]
     # Penalties are quadratic or homogeneous, for which central differences are exact.
     return np.array([(value(1.1 * a * v) - value(0.9 * a * v)) / (0.2 * a) for a in _SCALES])

@@ -7,16 +7,11 @@ from typing import Any, cast
 
 import numpy as np
 
-from ..privacy.accounting.ledger import Ledger
-from ..privacy.adjacency import Adjacency
 from ..privacy.bandit_sessions.bandit_plans import Plan
 from ..privacy.bandit_sessions.base import ArmSession
-from ..privacy.bandit_sessions.session_factory import SESSIONS, sessions_opened_by
-from ..privacy.randomness import SecretNoise
-from ..problem.bandit_problem import BanditProblem
+from ..privacy.bandit_sessions.session_factory import private_session, sessions_opened_by
 
-_QUESTIONS = ("moments", "gradient", "select", "step", "weights")
-Exchange = tuple[str, tuple[np.ndarray, ...], Any]
+Exchange = tuple[tuple[np.ndarray, ...], Any]
 
 
 def record_run(run: Callable[[], object]) -> list[Exchange]:
@@ -30,15 +25,12 @@ def record_run(run: Callable[[], object]) -> list[Exchange]:
     Returns
     -------
     list of tuple
-        Name, arguments and answer of each exchange, in order.
+        Arguments and answer of each exchange, in order.
     """
     exchanges: list[Exchange] = []
 
-    def factory(
-        plan: Plan, problem: BanditProblem, ledger: Ledger, adjacency: Adjacency, noise: SecretNoise
-    ) -> ArmSession:
-        inner = SESSIONS[type(plan)](plan, problem, ledger, adjacency, noise)
-        return cast(ArmSession, _Recording(inner, exchanges))
+    def factory(*facts: Any) -> ArmSession:
+        return cast(ArmSession, _Recording(private_session(*facts), exchanges))
 
     with sessions_opened_by(factory):
         run()
@@ -62,10 +54,8 @@ def replay_run(run: Callable[[], object], exchanges: list[Exchange]) -> None:
     """
     left = list(exchanges)
 
-    def factory(
-        plan: Plan, problem: BanditProblem, ledger: Ledger, adjacency: Adjacency, noise: SecretNoise
-    ) -> ArmSession:
-        del problem, ledger, adjacency, noise
+    def factory(plan: Plan, *others: Any) -> ArmSession:
+        del others
         return cast(ArmSession, _Replaying(plan, left))
 
     with sessions_opened_by(factory):
@@ -78,48 +68,34 @@ class _Recording:
         self._inner, self._exchanges = inner, exchanges
 
     def __getattr__(self, name: str) -> Any:
-        member = getattr(self._inner, name)
-        if name not in _QUESTIONS:
-            return member
+        return getattr(self._inner, name)
 
-        def ask(*args: np.ndarray) -> Any:
-            answer = member(*args)
-            self._exchanges.append((name, tuple(a.copy() for a in args), answer))
-            return answer
-
-        return ask
+    def ask(self, *at: np.ndarray) -> Any:
+        answer = self._inner.ask(*at)
+        self._exchanges.append((tuple(w.copy() for w in at), answer))
+        return answer
 
 
 class _Replaying:
     """Holds no rows."""
 
     def __init__(self, plan: Plan, left: list[Exchange]) -> None:
-        self.plan, self._left = plan, left
-        self.seen, self.due = 0, False
+        self._ends, self._left, self.seen = list(plan.ends), left, 0
 
     @property
     def room(self) -> int | None:
-        end = self.plan.next_end(self.seen)
-        return None if end is None else end - self.seen
+        return self._ends[0] - self.seen if self._ends else None
 
     def add(self, X: np.ndarray, *others: np.ndarray | None) -> None:
         del others
-        self.due = len(X) == self.room
         self.seen += len(X)
 
     def close(self) -> None:
-        self.due = False
+        del self._ends[0]
 
-    def __getattr__(self, name: str) -> Any:
-        if name not in _QUESTIONS:
-            raise AttributeError(name)
-
-        def answer(*args: np.ndarray) -> Any:
-            assert self._left, f"{name} was asked once more than recorded"
-            recorded, before, value = self._left.pop(0)
-            assert recorded == name, f"{name} was asked where {recorded} was recorded"
-            for mine, theirs in zip(args, before, strict=True):
-                np.testing.assert_array_equal(mine, theirs)
-            return value
-
+    def ask(self, *at: np.ndarray) -> Any:
+        assert self._left, "more queries than recorded"
+        before, answer = self._left.pop(0)
+        for mine, theirs in zip(at, before, strict=True):
+            np.testing.assert_array_equal(mine, theirs)
         return answer

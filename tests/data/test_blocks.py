@@ -4,7 +4,7 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-from skdp.privacy.rows import Block, RawBlock, cut
+from skdp.privacy.rows import BoundedBlock, RawBlock, cut
 from skdp.problem import RowBounds, TargetBounds
 
 LAYOUTS = {
@@ -32,7 +32,7 @@ def layout(request):
 
 
 def block_of(X, bounds, y=None):
-    return Block(RawBlock(X, np.zeros(X.shape[0]) if y is None else y), bounds).loaded()
+    return BoundedBlock(RawBlock(X, np.zeros(X.shape[0]) if y is None else y), bounds).loaded()
 
 
 def rows_in_scores(block, p):
@@ -262,7 +262,7 @@ def test_weights_beyond_the_bound_and_of_no_number_count_as_the_nearest():
     np.testing.assert_array_equal(block.bounded_weights, [0, 0, 0, 0.25, 1, 1, 1])
     target = TargetBounds(-1.0, 1.0)
     np.testing.assert_array_equal(
-        Block(block, RowBounds(1.0, target=target)).weights, block.bounded_weights
+        BoundedBlock(block, RowBounds(1.0, target=target)).weights, block.bounded_weights
     )
 
 
@@ -270,5 +270,5 @@ def test_weights_beyond_the_bound_and_of_no_number_count_as_the_nearest():
 @pytest.mark.parametrize("value", [np.nan, -np.inf, -1e200])
 def test_a_row_that_is_no_number_does_not_hide_the_negative_ones(kind, value):
     X = np.vstack([-np.eye(4, 3), [[value, 1.0, 0.0]]])
-    block = Block(RawBlock(kind(X), np.zeros(5)), RowBounds(1.0, nonnegative=True))
+    block = BoundedBlock(RawBlock(kind(X), np.zeros(5)), RowBounds(1.0, nonnegative=True))
     assert np.all(block.loaded().rows() >= 0)

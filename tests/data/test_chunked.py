@@ -42,41 +42,6 @@ def test_a_function_that_returns_a_generator_is_asked_for_a_fresh_one_at_each_pa
     assert passes == ["finished"] * 3
 
 
-KINDS = {
-    "float32": lambda X: X.astype(np.float32),
-    "F": np.asfortranarray,
-    "list": lambda X: X.tolist(),
-    "csr_array": sp.csr_array,
-    "csr_matrix": sp.csr_matrix,
-    "csc": sp.csc_array,
-    "coo": sp.coo_array,
-}
-
-
-@pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
-def test_chunks_may_come_in_any_layout(gradient, kind):
-    X, y = data()
-    X = X.astype(np.float32).astype(np.float64)
-    same(gradient(chunked(pieces(X, y, 300, kind))), gradient(DenseRows(X, y)))
-
-
-def test_dense_and_sparse_chunks_may_be_mixed(gradient):
-    X, y = data()
-    mixed = pieces(X[:500], y[:500], 100) + pieces(X[500:], y[500:], 200, sp.csr_array)
-    same(gradient(chunked(mixed)), gradient(DenseRows(X, y)))
-
-
-@pytest.mark.parametrize("seen", ["whole", "in chunks"])
-def test_chunks_are_left_alone(gradient, seen):
-    X, y = data()
-    X[5] = 1e300
-    before = X.copy(), y.copy()
-    X.flags.writeable = y.flags.writeable = False
-    gradient(chunked(pieces(X, y, 1000 if seen == "whole" else 10)))
-    np.testing.assert_array_equal(X, before[0])
-    np.testing.assert_array_equal(y, before[1])
-
-
 def test_fit_on_chunks_equals_fit_on_the_whole_array():
     X, y = data()
     options = {"data_norm": 1.0, "classes": [0, 1], "solver": GD(steps=5)}

@@ -46,7 +46,7 @@ def queries(bounds):
     yield GradientNormQuery(gradient)
     yield GradientAndShareQuery(gradient, 0.2)
     yield GradientSizesQuery(problem, w, np.geomspace(0.01, 1, 7))
-    yield MomentsQuery(bounds, N, problem.n_rows, True)
+    yield MomentsQuery(problem, True)
     yield SelectionQuery(problem, w, 0.2, np.arange(problem.n_features), 1)
     yield ResidualQuantileQuery(problem, w, np.linspace(-1, 1, 5), 0.4, sizes=True)
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from by_night import with_names
+from sklearn.base import clone
 
 dask = pytest.importorskip("dask", reason="needs dask: pip install 'skdp[dask]'")
 da = pytest.importorskip("dask.array", reason="needs dask: pip install 'skdp[dask]'")
@@ -13,6 +14,7 @@ pd = pytest.importorskip("pandas", reason="needs pandas")
 
 from dask_examples import (  # noqa: E402  # noqa: E402
     CLASSIFIER,
+    CUTS,
     QUICK,
     REGRESSOR,
     D,
@@ -86,21 +88,39 @@ FITS = {
 }
 
 
+WEIGHTS = np.random.default_rng(4).uniform(0, 3, N)
+WEIGHTED = ("logistic", "balanced", "linear, private bounds", "lasso", "adassp")
+CASES = {name: (*case, None) for name, case in FITS.items()}
+CASES |= {f"{name}, weighted": (*FITS[name], WEIGHTS) for name in WEIGHTED}
+
+
 @pytest.mark.parametrize(
-    ("model", "as_target"),
+    ("model", "as_target", "weights"),
     with_names(
-        FITS, ("svrg, batches", "linear, private bounds", "lasso", "svm, several", "balanced")
+        CASES,
+        (
+            "svrg, batches",
+            "linear, private bounds",
+            "lasso",
+            "svm, several",
+            "balanced",
+            "linear, private bounds, weighted",
+            "lasso, weighted",
+            "adassp, weighted",
+        ),
     ),
 )
-@pytest.mark.by_day(7)
-def test_a_fit_equals_the_one_in_memory_for_the_same_noise(model, as_target):
+@pytest.mark.by_day(8)
+def test_a_fit_equals_the_one_in_memory_for_the_same_noise(model, as_target, weights):
     X, t = data()
     y = t if as_target is None else as_target(t)
     if isinstance(model.solver, SVRG) and model.solver.batch_size:
         pytest.importorskip("dp_accounting")
-    model.fit(X, y)
+    in_chunks = None if weights is None else da.from_array(weights, chunks=(CUTS,))
+    model = clone(model).set_params(max_weight=2.0)
+    model.fit(X, y, weights)
     before = {name: value for name, value in vars(model).items() if name.endswith("_")}
-    model.fit(*cut(X, y))
+    model.fit(*cut(X, y), in_chunks)
     after = {name: value for name, value in vars(model).items() if name.endswith("_")}
     assert after.keys() == before.keys()
     for name in ("coef_", "intercept_", "n_iter_", "n_features_in_", "data_norm_"):
@@ -148,6 +168,16 @@ def test_a_frame_gives_its_names_and_the_fit_of_its_entries(dd):
     lengths = tuple(both["label"].map_partitions(len).compute())
     model.fit(both[["a", "b", "c", "d"]], da.from_array(label.to_numpy(object), chunks=(lengths,)))
     close(model.coef_, coef)
+
+
+def test_weights_may_be_a_column_of_a_frame(dd):
+    X, t = data()
+    table = pd.DataFrame(X, columns=list("abcd")).assign(y=labels(t), weight=WEIGHTS)
+    frame = dd.from_pandas(table, npartitions=3)
+    model = DPLogisticRegression(**CLASSIFIER, **QUICK, max_weight=2.0)
+    ours = model.fit(frame[list("abcd")], frame["y"], frame["weight"]).coef_
+    close(ours, model.fit(X, labels(t), WEIGHTS).coef_)
+    assert np.abs(ours - model.fit(X, labels(t)).coef_).max() > 1e-3
 
 
 def test_a_frame_is_predicted_in_its_partitions(dd):

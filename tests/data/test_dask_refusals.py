@@ -11,12 +11,23 @@ dask = pytest.importorskip("dask", reason="needs dask: pip install 'skdp[dask]'"
 da = pytest.importorskip("dask.array", reason="needs dask: pip install 'skdp[dask]'")
 pd = pytest.importorskip("pandas", reason="needs pandas")
 
-from dask_examples import CLASSIFIER, QUICK, D, N, cut, data, labels, of_unknown_length, several  # noqa: E402  # noqa: E402
+from dask_examples import (  # noqa: E402  # noqa: E402
+    CLASSIFIER,
+    CUTS,
+    QUICK,
+    D,
+    N,
+    cut,
+    data,
+    labels,
+    of_unknown_length,
+    several,
+)
 
 from skdp import DPLogisticRegression, PrivacyLeakWarning  # noqa: E402
 from skdp.privacy.rows import (  # noqa: E402
     DaskRows,
-    Refusal,
+    Refused,
     opened,
     packed,
 )
@@ -231,6 +242,37 @@ def test_a_partition_that_stays_in_memory_is_known_by_itself_and_a_copy_by_its_r
         changed = (X + 1e-3, X[:-1], np.where(X[0, 0] == X, np.nan, X))
         of_the_same_norms = (-X, np.ascontiguousarray(X[:, ::-1]))
         for other in (*changed, *of_the_same_norms):
-            refusal = partition.blocks(other)
-            assert isinstance(refusal, Refusal)
-            assert "the same rows at each pass" in refusal.message
+            with pytest.raises(Refused) as caught:
+                partition.blocks(other)
+            assert "the same rows at each pass" in caught.value.refusal.message
+
+
+WEIGHTS = np.random.default_rng(4).uniform(0, 3, N)
+
+
+@pytest.mark.parametrize(
+    ("weights", "match"),
+    [
+        (WEIGHTS, "needs a dask array of one dimension or a dask series as sample_weight"),
+        (da.from_array(WEIGHTS, chunks=300), "X and sample_weight in the same partitions"),
+        (da.from_array(-WEIGHTS, chunks=(CUTS,)), "Negative values in data passed"),
+        (da.from_array(np.nan * WEIGHTS, chunks=(CUTS,)), "contains NaN or infinity"),
+    ],
+    ids=["in memory", "cut otherwise", "negative", "not numbers"],
+)
+def test_other_weights_are_refused_before_anything_is_spent(weights, match):
+    X, t = data()
+    model = DPLogisticRegression(**CLASSIFIER, **QUICK)
+    with pytest.raises(ValueError, match=match):
+        model.fit(*cut(X, labels(t)), sample_weight=weights)
+    assert not hasattr(model, "privacy_ledger_")
+
+
+def test_scores_and_rows_of_a_stream_are_not_weighted_there():
+    X, t = data()
+    chunks, y = cut(X, labels(t))
+    model = DPLogisticRegression(**CLASSIFIER, **QUICK).fit(chunks, y)
+    with pytest.raises(ValueError, match="sample_weight=None for dask collections"):
+        model.score(chunks, y, sample_weight=WEIGHTS)
+    with pytest.raises(ValueError, match="partial_fit needs the rows themselves"):
+        model.partial_fit(X, labels(t), sample_weight=da.from_array(WEIGHTS))

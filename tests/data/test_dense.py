@@ -4,7 +4,6 @@ from by_night import by_night
 
 from skdp import DPLogisticRegression
 from skdp.privacy.rows import DenseRows
-from skdp.problem import RowBounds
 from skdp.solvers import GD
 
 ORDERS = [(dtype, order) for dtype in (np.float64, np.float32) for order in "CF"]
@@ -62,45 +61,6 @@ def test_fit_takes_a_fraction_of_the_memory_of_the_data(peak_bytes, dtype):
     # In other coordinates a block is written out, once at a time and in double precision.
     model.set_params(precondition="full")
     assert peak_bytes(lambda: model.fit(X, y)) <= 0.1 * 8 * X.size + 8 * y.nbytes
-
-
-def test_gradient_of_the_same_array_is_identical_each_time(gradient):
-    X, y = data(n=200_000)
-    rows = DenseRows(X, y)
-    assert len(rows.blocks()) > 1
-    first = gradient(rows)
-    np.testing.assert_array_equal(gradient(rows), first)
-    np.testing.assert_array_equal(gradient(DenseRows(X, y)), first)
-
-
-def test_gradient_leaves_the_data_alone(gradient):
-    X, y = data()
-    X[5] = 1e300
-    before = X.copy(), y.copy()
-    X.flags.writeable = y.flags.writeable = False
-    gradient(DenseRows(X, y))
-    np.testing.assert_array_equal(X, before[0])
-    np.testing.assert_array_equal(y, before[1])
-
-
-@pytest.mark.parametrize(("n", "d"), [(1, 1), (1, 5), (5, 1), (3, 2000)])
-def test_few_rows_and_wide_data_have_the_gradient_of_their_formula(gradient, n, d):
-    X, y = data(n=n, d=d)
-    w = np.random.default_rng(7).standard_normal(d + 1)
-    rows = np.column_stack([X / np.maximum(1.0, np.linalg.norm(X, axis=1))[:, None], np.ones(n)])
-    residual = 1 / (1 + np.exp(-rows @ w)) - y
-    limit = 0.5 * np.sqrt(2.0) / np.linalg.norm(rows, axis=1)
-    expected = rows.T @ np.clip(residual, -limit, limit) / n
-    np.testing.assert_allclose(gradient(DenseRows(X, y)), expected, rtol=1e-11, atol=1e-14)
-
-
-def test_the_view_at_the_latest_bounds_is_kept():
-    rows = DenseRows(*data())
-    view = rows.bounded(RowBounds(1.0))
-    assert rows.bounded(RowBounds(1.0)) is view
-    other = rows.bounded(RowBounds(2.0))
-    assert other is not view
-    assert other.bounds == RowBounds(2.0)
 
 
 @pytest.mark.nightly

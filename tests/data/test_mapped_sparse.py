@@ -10,7 +10,14 @@ import scipy.sparse as sp
 
 from skdp.privacy import Adjacency
 from skdp.privacy.queries import GradientQuery
-from skdp.privacy.rows import Block, MappedBlock, RawBlock, SparseRows, mapped, sparse_lengths
+from skdp.privacy.rows import (
+    BoundedBlock,
+    MappedBlock,
+    RawBlock,
+    SparseRows,
+    mapped,
+    sparse_lengths,
+)
 from skdp.problem import Problem, RowBounds, RowMap, TargetBounds
 from skdp.problem.losses import Squared
 from skdp.testing import check_sensitivity
@@ -36,7 +43,7 @@ def exact_squares(X, row_map):
 @pytest.mark.parametrize("exponent", [-20, -16, -12, -8, -6, -4, -2, 0])
 def test_lengths_are_never_below_the_norm_however_the_terms_cancel(exponent):
     row_map, X = nearly_cancelling(exponent)
-    block = Block(RawBlock(sp.csr_array(X), np.zeros(len(X))), RowBounds(1e3))
+    block = BoundedBlock(RawBlock(sp.csr_array(X), np.zeros(len(X))), RowBounds(1e3))
     lengths = sparse_lengths(block, row_map)
     for length, square in zip(lengths.tolist(), exact_squares(X, row_map), strict=True):
         assert Fraction(length) ** 2 >= square
@@ -44,7 +51,7 @@ def test_lengths_are_never_below_the_norm_however_the_terms_cancel(exponent):
 
 def test_lengths_exceed_the_norm_by_rounding_only_where_nothing_cancels():
     row_map, X = nearly_cancelling(0)
-    block = Block(RawBlock(sp.csr_array(X), np.zeros(len(X))), RowBounds(1e3))
+    block = BoundedBlock(RawBlock(sp.csr_array(X), np.zeros(len(X))), RowBounds(1e3))
     norms = np.linalg.norm(X * row_map.scale - row_map.shift, axis=1)
     np.testing.assert_allclose(sparse_lengths(block, row_map), norms, rtol=1e-13)
 
@@ -93,7 +100,7 @@ def test_lengths_without_a_floor_are_caught(monkeypatch):
     def bug(block, row_map):
         own = block.squared_lengths(row_map.scale)
         squares = (
-            own - 2 * block.scores(row_map.scale * row_map.shift) + row_map.shift @ row_map.shift
+            own - 2 * block.along(row_map.scale * row_map.shift) + row_map.shift @ row_map.shift
         )
         return np.sqrt(np.maximum(squares, 0.0))
 

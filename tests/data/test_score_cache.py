@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from skdp.privacy.rows import Block, RawBlock, ScoreCache
+from skdp.privacy.rows import BoundedBlock, RawBlock, ScoreCache
 from skdp.problem import RowBounds, RowMap
 from skdp.testing import row_stores
 
@@ -119,7 +119,7 @@ def test_the_score_of_a_row_does_not_depend_on_other_rows():
 
 def test_rows_that_are_taken_begin_a_walk_of_their_own():
     X, y = data()
-    block = Block(RawBlock(X, y), RowBounds(10.0))
+    block = BoundedBlock(RawBlock(X, y), RowBounds(10.0))
     w = np.ones(D)
     block.scores_along(w, 1.0)
     some = block.taken(np.array([4, 1]))

@@ -1,91 +1,37 @@
-"""Rows that are drawn are those that public randomness says, over any number of blocks, and so
-are sites."""
+"""Rows of sites that are drawn are those that public randomness says, over any number of blocks."""
 
 from itertools import pairwise
 
-import dask
-import dask.array as da
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 from skdp.privacy import SeededNoise, SystemNoise
-from skdp.privacy.queries import (
-    GradientDifferenceQuery,
-    GradientQuery,
-    SampledGradientQuery,
-    SiteRequest,
-)
-from skdp.privacy.rows import ChunkedRows, Chunks, DaskRows, DenseRows, SparseRows, base
+from skdp.privacy.queries import SampledGradientQuery, SiteRequest
+from skdp.privacy.rows import ChunkedRows, Chunks, DenseRows, SparseRows
 from skdp.privacy.rows import site_rows as sites
-from skdp.problem import Problem, RowBounds, RowMap, Sites
+from skdp.problem import Problem, RowBounds, Sites
 from skdp.problem.losses import Logistic
 
 # More rows than a block in memory holds; chunks and partitions are of uneven sizes.
 N = 110_000
 ENDS = [0, 7, 20_000, 20_001, 70_000, N]
-BOUNDS = {
-    "": RowBounds(1.0),
-    "map": RowBounds(1.0, row_map=RowMap(np.ones(1), np.eye(1), np.full(1, 0.1), 1.5)),
-}
-LAYOUTS = ["dense", "single", "sparse", "chunks", "dask"]
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    with dask.config.set(scheduler="synchronous"):
-        yield
+LAYOUTS = ["dense", "single", "sparse", "chunks"]
 
 
 def stores(X, y):
     """The same rows in stores that hold them in several blocks."""
     pieces = [(X[i:j], y[i:j]) for i, j in pairwise(ENDS)]
-    chunks = tuple(np.diff(ENDS))
     return {
         "dense": lambda: DenseRows(X, y),
         "single": lambda: DenseRows(X.astype(np.float32), y),
         "sparse": lambda: SparseRows(sp.csr_array(X), y),
         "chunks": lambda: ChunkedRows(Chunks(pieces), lambda targets: targets),
-        "dask": lambda: DaskRows(
-            da.from_array(X, (chunks, X.shape[1])), da.from_array(y, (chunks,)), np.asarray
-        ),
     }
 
 
 def marks(seed, rate=0.01):
     return SeededNoise(np.random.default_rng(seed)).chosen(N, rate)
-
-
-def numbered(layout):
-    """Rows whose targets are their numbers."""
-    return stores(np.full((N, 1), 0.5), np.arange(float(N)))[layout]()
-
-
-def seen(block):
-    """An indicator of the rows that a kernel is handed."""
-    out = np.zeros(N)
-    out[block.y.astype(int)] = 1.0
-    return out
-
-
-def check_marked_rows(layout, bounds):
-    rows = numbered(layout).bounded(BOUNDS[bounds])
-    # A second pass, over others, begins with the first row again.
-    for seed in (0, 1):
-        np.testing.assert_array_equal(rows.sum(seen, marks(seed)), marks(seed))
-    np.testing.assert_array_equal(rows.sum(seen), np.ones(N))
-
-
-@pytest.mark.parametrize("bounds", BOUNDS)
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_the_rows_that_are_marked_are_those_that_are_summed(layout, bounds):
-    check_marked_rows(layout, bounds)
-
-
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_rows_lie_in_several_blocks(layout):
-    rows = numbered(layout).bounded(BOUNDS[""])
-    assert rows.sum(lambda block: np.ones(1)) >= 3
 
 
 def logistic_rows():
@@ -95,34 +41,10 @@ def logistic_rows():
 
 
 PROBLEM = Problem(Logistic(), N, 2, RowBounds(1.0))
-W0, W = np.zeros(2), np.array([1.0, -2.0])
 
 
 def derivatives(X, y, w):
     return (1 / (1 + np.exp(-X @ w)) - y)[:, None] * X
-
-
-def check_sampled(layout):
-    X, y = logistic_rows()
-    query = SampledGradientQuery(GradientDifferenceQuery(GradientQuery(PROBLEM, W, None), W0), 0.01)
-    drawn = marks(5)
-    differences = (derivatives(X, y, W) - derivatives(X, y, W0))[drawn]
-    rtol = 1e-5 if layout == "single" else 1e-9
-    got = query.evaluate_under(stores(X, y)[layout](), drawn)
-    # Of no rows there is the public centre alone, about which rows are taken.
-    centre = query.evaluate_under(stores(X, y)[layout](), np.zeros(N, dtype=bool))
-    expected = centre + (differences - centre).sum(axis=0) / (0.01 * N)
-    np.testing.assert_allclose(got, expected, rtol=rtol, atol=1e-9)
-    got = SampledGradientQuery(GradientQuery(PROBLEM, W, None), 0.01).evaluate_under(
-        stores(X, y)[layout](), drawn
-    )
-    expected = derivatives(X, y, W)[drawn].sum(axis=0) / (0.01 * N)
-    np.testing.assert_allclose(got, expected, rtol=rtol, atol=1e-9)
-
-
-@pytest.mark.parametrize("layout", LAYOUTS)
-def test_a_sampled_gradient_or_difference_is_that_of_the_rows_drawn(layout):
-    check_sampled(layout)
 
 
 SITES = {
@@ -160,7 +82,7 @@ def check_site_messages(layout, where):
 
 
 @pytest.mark.parametrize("where", SITES)
-@pytest.mark.parametrize("layout", [name for name in LAYOUTS if name != "dask"])
+@pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.by_day(2)
 def test_a_message_is_that_of_the_rows_of_the_site_that_are_drawn(layout, where):
     check_site_messages(layout, where)
@@ -177,24 +99,6 @@ def test_coins_of_different_blocks_and_rounds_are_independent(source):
         for other in parts[:i]:
             # Seven standard deviations: by chance in one case of 1e11.
             assert abs(np.sum(one & other) - size / 16) < 7 * deviation
-
-
-def with_the_first_public_rng(kernel, marked):
-    """The bug that all blocks take the public randomness of the first."""
-
-    def of_part(block):
-        return kernel(block.taken(np.flatnonzero(marked[: block.y.size])))
-
-    return of_part
-
-
-@pytest.mark.parametrize("layout", ["dense", "single", "sparse", "chunks"])
-def test_coins_of_the_first_block_for_all_blocks_are_caught(layout, monkeypatch):
-    monkeypatch.setattr(base, "over_marked", with_the_first_public_rng)
-    with pytest.raises(AssertionError):
-        check_marked_rows(layout, "")
-    with pytest.raises(AssertionError):
-        check_sampled(layout)
 
 
 def test_coins_of_the_first_rows_for_all_sites_are_caught(monkeypatch):

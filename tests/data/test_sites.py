@@ -80,7 +80,7 @@ def test_large_sparse_sites_are_not_written_out(monkeypatch):
     def refuse(self):
         raise AssertionError("written out densely")
 
-    monkeypatch.setattr("skdp.privacy.rows.bounded_rows.Block.rows", refuse)
+    monkeypatch.setattr("skdp.privacy.rows.bounded_rows.BoundedBlock.rows", refuse)
     X, y = data()
     rows, sites = SparseRows(sp.csr_array(X), y), sites_of([10] * 4)
     W = np.zeros((4, D + 1))

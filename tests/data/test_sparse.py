@@ -69,25 +69,6 @@ def test_fit_takes_a_fraction_of_the_memory_of_the_data(peak_bytes):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-@pytest.mark.parametrize("index", [np.int32, np.int64])
-def test_gradient_is_that_of_the_dense_rows(gradient, kind, dtype, index):
-    X, y = data(dtype=np.float32)
-    stored = kind(X.astype(dtype))
-    stored.indices, stored.indptr = stored.indices.astype(index), stored.indptr.astype(index)
-    same(gradient(SparseRows(stored, y)), gradient(DenseRows(X.astype(np.float64), y)))
-
-
-def test_gradient_of_the_same_matrix_is_identical_each_time(gradient):
-    X, y = data()
-    stored = sp.csr_array(X)
-    rows = SparseRows(stored, y)
-    first = gradient(rows)
-    np.testing.assert_array_equal(gradient(rows), first)
-    np.testing.assert_array_equal(gradient(SparseRows(stored, y)), first)
-
-
-@pytest.mark.parametrize("kind", KINDS)
 def test_entries_stored_in_parts_count_once_and_the_matrix_given_is_left_alone(gradient, kind):
     X, y = data()
     stored = kind(in_parts(X))
@@ -106,13 +87,6 @@ def test_parts_that_are_longer_than_the_bound_but_cancel_are_not_scaled(gradient
         gradient(SparseRows(stored, y)),
         gradient(SparseRows(sp.csr_array(X * (0.25 * 400 - 0.75 * 396 / 3)), y)),
     )
-
-
-@pytest.mark.parametrize(("n", "d"), [(1, 1), (1, 50), (50, 1), (3, 20_000)])
-def test_few_rows_and_wide_data_have_the_gradient_of_the_dense_rows(gradient, n, d):
-    X, y = data(n=n, d=d)
-    X[-1, -1] = 0.5
-    same(gradient(SparseRows(sp.csr_array(X), y)), gradient(DenseRows(X, y)))
 
 
 def test_flag_of_canonical_format_is_not_trusted():

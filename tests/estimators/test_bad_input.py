@@ -84,6 +84,13 @@ BAD_ROWS = {
     ),
     "complex": (with_entry(NUMBER * 1j, complex), "Complex data not supported"),
     "integer beyond double precision": (with_entry(10**400, object), "some integers are too large"),
+    "dates": (np.full((N, D), "2001-02-03", dtype="datetime64[D]"), "X holds dates or times"),
+    "missing dates": (np.full((N, D), "NaT", dtype="datetime64[D]"), "X holds dates or times"),
+    "missing times": (np.full((N, D), "NaT", dtype="timedelta64[s]"), "X holds dates or times"),
+    "column of days": (
+        pd.DataFrame({"a": pd.date_range("2001-02-03", periods=N, tz="UTC"), "b": 1.0, "c": 0.0}),
+        "X holds dates or times",
+    ),
     "sparse with nan": (sp.csr_array(with_entry(np.nan)), "X contains NaN"),
 }
 
@@ -94,7 +101,9 @@ def test_bad_rows_are_refused(make, rows, complaint):
     refused(lambda: make().fit(rows, Y), complaint)
 
 
-@pytest.mark.parametrize("kind", ["strings", "complex", "one-dimensional", "nan"])
+@pytest.mark.parametrize(
+    "kind", ["strings", "complex", "one-dimensional", "nan", "dates", "missing times"]
+)
 @both
 def test_bad_rows_are_refused_at_prediction_too(make, kind):
     model = make().fit(X, Y)

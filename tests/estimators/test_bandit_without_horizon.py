@@ -11,7 +11,7 @@ from simulated_users import Users, linear_users, logistic_users, play
 import skdp
 from skdp import BudgetExceededError, DPContextualBandit, PrivacyBudget
 from skdp.bandit.policies import BlocksPolicy, FTRLPolicy
-from skdp.privacy import bandit_sessions
+from skdp.privacy.bandit_sessions import ArmSession
 from skdp.testing import record_run, replay_run
 
 pytestmark = [
@@ -76,22 +76,24 @@ def test_epochs_compose_in_parallel_and_all_are_on_the_receipt(policy):
     assert skdp.privacy_spent(model).epsilon == pytest.approx(1.0, rel=1e-3)
 
 
+def adding(monkeypatch, add):
+    """Let sessions take rows by another function, which has the honest one."""
+    honest = ArmSession.add
+    monkeypatch.setattr(ArmSession, "add", lambda self, *rows: add(honest, self, *rows))
+
+
 def rows_of_sessions(monkeypatch, policy, bug=None):
     """First entries of the contexts that each session was given."""
-    given, kept = [], []
-    for kind in set(bandit_sessions.SESSIONS.values()):
-        honest = kind.add
-
-        def add(self, X, arms, y, counting=None, honest=honest):
-            given.append((id(self), X[:, 0].tolist()))
-            kept.append(self)
-            honest(self, X, arms, y, counting)
-
-        monkeypatch.setattr(kind, "add", bug(add) if bug else add, raising=False)
-    bandit(policy).partial_fit(*log())
     sessions = {}
-    for session, values in given:
-        sessions.setdefault(session, []).extend(values)
+
+    def noted(honest, self, X, *others):
+        sessions.setdefault(self, []).extend(X[:, 0].tolist())
+        honest(self, X, *others)
+
+    adding(monkeypatch, noted)
+    if bug:
+        adding(monkeypatch, bug)
+    bandit(policy).partial_fit(*log())
     return list(sessions.values())
 
 
@@ -109,15 +111,12 @@ def test_each_user_is_in_one_epoch_alone(policy, monkeypatch):
 def test_users_who_are_in_two_epochs_are_noticed(monkeypatch):
     first = []
 
-    def twice(honest):
-        def add(self, X, arms, y, counting=None):
-            if not first:
-                first.extend((self, X[:1].copy(), arms[:1].copy(), y[:1].copy()))
-            elif self is not first[0]:
-                honest(self, *first[1:])
-            honest(self, X, arms, y, counting)
-
-        return add
+    def twice(honest, self, X, arms, y, counting=None):
+        if not first:
+            first.extend((self, X[:1].copy(), arms[:1].copy(), y[:1].copy()))
+        elif self is not first[0]:
+            honest(self, *first[1:])
+        honest(self, X, arms, y, counting)
 
     with pytest.raises((AssertionError, RuntimeError)):
         check_disjoint(rows_of_sessions(monkeypatch, "ftrl", bug=twice))
@@ -126,14 +125,12 @@ def test_users_who_are_in_two_epochs_are_noticed(monkeypatch):
 def counted(monkeypatch, policy, persons, **options):
     """Of each row of a run, in order: True if it counts."""
     counts = []
-    for kind in set(bandit_sessions.SESSIONS.values()):
-        honest = kind.add
 
-        def add(self, X, arms, y, counting=None, honest=honest):
-            counts.extend(np.asarray(counting, dtype=bool).tolist())
-            honest(self, X, arms, y, counting)
+    def noted(honest, self, *rows):
+        counts.extend(np.asarray(rows[3], dtype=bool).tolist())
+        honest(self, *rows)
 
-        monkeypatch.setattr(kind, "add", add, raising=False)
+    adding(monkeypatch, noted)
     bandit(policy, **options).partial_fit(*log(), privacy_unit=persons)
     return counts
 
@@ -219,7 +216,7 @@ def test_each_epoch_takes_the_policy_that_suits_its_length():
     rng = np.random.default_rng(0)
     n, arms = 12_000, 10
     X, a, r = rng.normal(size=(n, 5)) / 5, rng.integers(0, arms, n), rng.uniform(size=n)
-    model = DPContextualBandit(range(arms), data_norm=1.0, random_state=0, epsilon=0.4)
+    model = DPContextualBandit(range(arms), data_norm=1.0, random_state=0, epsilon=1.4)
     model.partial_fit(X[:100], a[:100], r[:100])
     assert isinstance(model.policy_, FTRLPolicy)
     model.partial_fit(X[100:], a[100:], r[100:])

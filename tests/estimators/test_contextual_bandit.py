@@ -1,5 +1,6 @@
 """The bandit as its users see it: arms, bounds, streams, refusals, copies."""
 
+import pickle
 import re
 import warnings
 from fractions import Fraction
@@ -9,10 +10,13 @@ import pandas as pd
 import pytest
 from by_night import by_night
 from simulated_users import linear_users, play
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, Normalizer
 from sklearn.utils import estimator_checks
 
-from skdp import DPContextualBandit, SeededNoiseWarning
+from skdp import DPContextualBandit, SeededNoiseWarning, load_checkpoint, save_checkpoint
 from skdp.bandit.policies import (
     POLICIES,
     BlocksPolicy,
@@ -22,6 +26,7 @@ from skdp.bandit.policies import (
     SparsePolicy,
 )
 from skdp.solvers import FTRL, FrankWolfe
+from skdp.testing import check_seed_stays_behind
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::skdp.SeededNoiseWarning"),
@@ -264,10 +269,6 @@ def test_users_beyond_the_horizon_are_refused_before_they_are_read():
         ({"epsilon": 0.0}, "epsilon"),
         ({"loss": "hinge"}, "loss"),
         ({"policy": "ucb"}, "policy"),
-        ({"policy": BlocksPolicy(growth=1.0)}, "growth in .1.001"),
-        ({"policy": BlocksPolicy(growth=1 + 1e-9)}, "growth in .1.001"),
-        ({"policy": GDPolicy(steps=0)}, "at least 1 step"),
-        ({"policy": SparsePolicy(radius=0)}, "needs radius and clip"),
         ({"policy": HDBPolicy(forced=1000)}, "forced=1000"),
         ({"policy": "ftrl", "horizon": 1}, "a user for each of its 2 arms, got 1 users"),
     ],
@@ -439,3 +440,107 @@ def test_another_streaming_solver_learns_arms_for_hdb(solver):
 def test_solvers_that_take_no_streams_are_refused():
     with pytest.raises(ValueError, match="solver"):
         bandit(policy="hdb", solver="gd").partial_fit(*log())
+
+
+# What travels with copies, pickles and checkpoints.
+
+
+@every_policy
+def test_a_pickle_predicts_and_acts_but_holds_no_session_and_no_seed(policy):
+    rows = log()
+    model = bandit(policy=policy, random_state=123456789).partial_fit(*part(rows, 0, 200))
+    check_seed_stays_behind(model, 123456789)
+    packed = pickle.dumps(model)
+    copy = pickle.loads(packed)
+    np.testing.assert_array_equal(copy.predict(rows[0]), model.predict(rows[0]))
+    assert set(copy.act(rows[0])) <= set(ARMS)
+    assert copy.privacy_ledger_ == model.privacy_ledger_
+    assert b"Session" not in packed
+    assert not any(x.tobytes() in packed for x in rows[0][:200])
+    with pytest.raises(ValueError, match="unpickled"):
+        copy.partial_fit(*part(rows, 200, N))
+    copy.fit(*rows)
+
+
+def test_clones_have_the_parameters_alone():
+    model = bandit(policy=GDPolicy(steps=3)).fit(*log())
+    fresh = clone(model)
+    assert repr(fresh) == repr(model)
+    assert not hasattr(fresh, "arms_")
+    fresh.set_params(policy__steps=4)
+    assert fresh.policy.steps == 4
+    assert model.policy.steps == 3
+
+
+@pytest.mark.parametrize("policy", [*sorted(POLICIES), HDBPolicy(solver=FTRL())], ids=str)
+@pytest.mark.by_day(3)
+def test_a_checkpoint_takes_the_stream_along(policy, tmp_path):
+    rows = log()
+    whole = bandit(policy=policy).partial_fit(*rows)
+    model = bandit(policy=policy).partial_fit(*part(rows, 0, 140))
+    before = model.predict(rows[0])
+    save_checkpoint(model, tmp_path / "stream")
+    with pytest.raises(ValueError, match="went on in a checkpoint"):
+        model.partial_fit(*part(rows, 140, N))
+    np.testing.assert_array_equal(model.predict(rows[0]), before)
+    again = load_checkpoint(tmp_path / "stream").partial_fit(*part(rows, 140, N))
+    np.testing.assert_array_equal(again.coef_, whole.coef_)
+    assert again.privacy_ledger_ == whole.privacy_ledger_
+    with pytest.raises(TypeError, match="cannot be copied or pickled"):
+        pickle.dumps(vars(again)["_session"])
+
+
+# A bandit among other things.
+
+
+def test_sampling_is_acting():
+    rows = log()
+    models = [bandit().partial_fit(*part(rows, 0, 100)) for _ in range(2)]
+    np.testing.assert_array_equal(models[0].sample(rows[0]), models[1].act(rows[0]))
+    assert models[0]._turn == N
+
+
+def test_a_pipeline_of_stateless_steps_fits_and_predicts():
+    X, a, r = log(4000)
+    model = bandit(epsilon=1e4)
+    line = make_pipeline(Normalizer(), FunctionTransformer(np.sign), model)
+    line.fit(5 * X, a, dpcontextualbandit__r=r)
+    signs = np.sign(X)
+    np.testing.assert_array_equal(line.predict(5 * X), model.predict(signs))
+    np.testing.assert_array_equal(line.decision_function(5 * X), model.decision_function(signs))
+    assert (line.predict(5 * X) == np.where(X[:, 0] > 0, "a", "b")).mean() > 0.95
+
+
+def test_a_stream_is_transformed_before_it_is_learned_from():
+    rows, scaler = log(), Normalizer()
+    plain, scaled = bandit(), bandit()
+    for start in range(0, N, 50):
+        X, a, r = part(rows, start, start + 50)
+        plain.partial_fit(X, a, r)
+        scaled.partial_fit(scaler.transform(7 * X), a, r)
+    np.testing.assert_allclose(plain.coef_, scaled.coef_, rtol=1e-9)
+
+
+def test_a_log_with_uneven_propensities_says_what_the_fitted_rule_would_earn():
+    """By weights that are right, and not by weights that are not."""
+    X, _, _ = log(20_000)
+    rng = np.random.default_rng(1)
+    likely = 0.15 + 0.7 * (X[:, 1] > 0)
+    a = np.where(rng.random(len(X)) < likely, "a", "b")
+    p = np.where(a == "a", likely, 1 - likely)
+    means = 0.5 + 0.4 * X[:, :1] * [1, -1]
+    r = (rng.random(len(X)) < means[np.arange(len(X)), (a == "b").astype(int)]).astype(float)
+    model = bandit(epsilon=2.0).fit(X[:10_000], a[:10_000], r[:10_000])
+    late = slice(10_000, None)
+    choice = model.predict(X[late])
+    truth = means[late][np.arange(10_000), (choice == "b").astype(int)].mean()
+    assert truth > 0.68  # 0.7 at best
+    agrees, q = choice == a[late], model.decision_function(X[late])
+    of_choice, of_log = (np.where(arms == "a", *q.T) for arms in (choice, a[late]))
+    inverse_propensities = agrees / p[late] * r[late]
+    doubly_robust = of_choice + agrees / p[late] * (r[late] - of_log)
+    for terms in (inverse_propensities, doubly_robust):
+        assert abs(terms.mean() - truth) < 4 * terms.std() / 100 < 0.1
+    assert doubly_robust.std() < inverse_propensities.std()
+    even = agrees / 0.3 * r[late]
+    assert abs(even.mean() - truth) > 0.1

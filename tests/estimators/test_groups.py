@@ -95,12 +95,9 @@ def test_only_the_partition_matters_not_where_rows_lie_in_the_file():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"solver": "gd"}, r"groups or DaskSites, got GD, which reads all rows at one"),
         ({"solver": GD()}, r"Use solver='dda', or leave groups out"),
-        ({"data_norm": None}, r"nobody who may ask .* bounds to be estimated"),
         ({"data_norm": None, "data_bounds": (-1, 1)}, r"nobody who may ask .* data_bounds scale"),
         ({"precondition": "full"}, r"nobody who may ask .* precondition='full'"),
-        ({"class_weight": "balanced"}, r"nobody who may ask .* class_weight='balanced'"),
         ({"solver": DDA(n_nodes=2)}, r"got n_nodes=2 and 3 sites"),
     ],
 )

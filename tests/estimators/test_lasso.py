@@ -11,7 +11,7 @@ from skdp import DPLassoRegressor, DPLinearRegression
 from skdp.privacy.accounting import zcdp
 from skdp.solvers import GD, Screening
 from skdp.solvers.preconditioning import IterativeWhitening
-from skdp.testing import exact_fit, record_fit, replay_fit
+from skdp.testing import exact_fit
 
 N, D = 2000, 60
 
@@ -137,15 +137,6 @@ def test_the_receipt_alone_gives_the_spend(adjacency, feature_bound):
     )
     assert zcdp.epsilon(rho, 1e-6) == pytest.approx(0.7, rel=1e-6)
     assert model.privacy_spent_ == (0.7, 1e-6)
-
-
-def test_a_fit_replays_from_its_answers_alone():
-    X, y = data(n=500)
-    model, again = (DPLassoRegressor(feature_bound=1.0, target_bounds=(-3, 3)) for _ in range(2))
-    transcript = record_fit(model, X, y)
-    replay_fit(again, np.random.default_rng(1).normal(size=X.shape), 0 * y, transcript)
-    np.testing.assert_array_equal(model.coef_, again.coef_)
-    assert model.intercept_ == again.intercept_
 
 
 def test_without_noise_the_best_features_are_selected():

@@ -143,7 +143,7 @@ def check_clean(model, columns, *, travelled):
         assert state.pop("random_state") == SEED
     assert not planted_in(state, statistics(*columns))
     assert SEED not in [x for x in reached(state) if isinstance(x, int)]
-    kinds = kinds_within(state) - {"skdp.bandit.bandit_base.StreamNote"}
+    kinds = kinds_within(state) - {"skdp.bandit.contextual_bandit.StreamNote"}
     assert all(kind.startswith(ALLOWED) for kind in kinds), kinds
     assert not [kind for kind in kinds if any(word in kind for word in FORBIDDEN)]
     arrays = [x for x in reached(state) if isinstance(x, np.ndarray)]

@@ -12,9 +12,9 @@ from examples_of_estimators import MODELS as MADE
 
 import skdp
 from skdp import DPLassoRegressor, DPLinearRegression, DPLogisticRegression
-from skdp.estimators import PrivateLinearModel, base
+from skdp.estimators import ClassCounts, DataNorm, PrivateLinearModel, Solve, TotalWeight, base
 from skdp.privacy import PrivacyUnit, PrivateSession
-from skdp.privacy.accounting import GaussianDP, Ledger, ZeroConcentratedDP, gdp
+from skdp.privacy.accounting import Budget, GaussianDP, Ledger, ZeroConcentratedDP, gdp
 from skdp.problem.constraints import L1Ball
 from skdp.solvers import FTRL, GD, SOLVERS, Blocks
 from skdp.solvers.preconditioning import IterativeWhitening, Whitening
@@ -74,7 +74,9 @@ def check_the_plan_is_followed(model, X, y, weights, seen):
     (calculus,) = {calculus for what, calculus in seen if what == "charged"}
     assert calculus == plan.calculus, "another calculus"
     asked = {event.query.split("(")[0] for event in model.privacy_ledger_}
-    assert ("total_weight" in asked) == (plan.total_weight > 0), f"total weight: {asked}"
+    assert ("total_weight" in asked) == (plan.stage(TotalWeight) is not None), (
+        f"total weight: {asked}"
+    )
     assert any("norm" in query for query in asked) or "data_norm" not in dict(plan.bounds)
     return plan
 
@@ -129,21 +131,30 @@ def test_preconditioners_say_beforehand_where_noise_would_hide_what_there_is(pre
 
 
 def second_choice_after_the_total(monkeypatch):
-    honest = PrivateLinearModel._total_weight
+    honest = TotalWeight.run
 
-    def bug(self, oracle, n_samples, share):
-        total = honest(self, oracle, n_samples, share)
-        self._plan(total, False, weighted=True)
-        return total
+    def bug(self, fit, oracle):
+        honest(self, fit, oracle)
+        fit.model._plan(fit.n_samples, False, weighted=True)
 
-    monkeypatch.setattr(PrivateLinearModel, "_total_weight", bug)
+    monkeypatch.setattr(TotalWeight, "run", bug)
+
+
+def with_stages(plan, change):
+    """A plan with each stage replaced, or left out where the change is None."""
+    changed = (change(stage) for stage in plan.stages)
+    return replace(plan, stages=tuple(stage for stage in changed if stage is not None))
+
+
+def by_another_solver(stage):
+    return replace(stage, solver=GD(steps=3)) if isinstance(stage, Solve) else stage
 
 
 def another_solver_than_planned(monkeypatch):
     honest = PrivateLinearModel._fit_part
 
     def bug(self, rows, plan, *rest, **options):
-        honest(self, rows, replace(plan, solver=GD(steps=3)), *rest, **options)
+        honest(self, rows, with_stages(plan, by_another_solver), *rest, **options)
         self.plan_ = plan
 
     monkeypatch.setattr(PrivateLinearModel, "_fit_part", bug)
@@ -153,7 +164,7 @@ def another_plan_than_beforehand(monkeypatch):
     honest = PrivateLinearModel._fit_part
 
     def bug(self, rows, plan, *rest, **options):
-        honest(self, rows, replace(plan, solver=GD(steps=3)), *rest, **options)
+        honest(self, rows, with_stages(plan, by_another_solver), *rest, **options)
 
     monkeypatch.setattr(PrivateLinearModel, "_fit_part", bug)
 
@@ -171,7 +182,8 @@ def total_weight_left_out(monkeypatch):
     honest = PrivateLinearModel._fit_part
 
     def bug(self, rows, plan, *rest, **options):
-        honest(self, rows, replace(plan, total_weight=0.0), *rest, **options)
+        unweighted = with_stages(plan, lambda s: None if isinstance(s, TotalWeight) else s)
+        honest(self, rows, unweighted, *rest, **options)
         self.plan_ = plan
 
     monkeypatch.setattr(PrivateLinearModel, "_fit_part", bug)
@@ -194,6 +206,67 @@ def test_a_fit_that_does_not_follow_its_plan_is_caught(plant, complaint, seen, m
     plant(monkeypatch)
     with pytest.raises(AssertionError, match=complaint):
         check_the_plan_is_followed(MODELS["linear"](), *data)
+
+
+RAW = X * (1.0, 30.0, 0.2, 5.0)
+FITS = {
+    "columns and norm": (DPLogisticRegression(classes=[False, True], epsilon=4.0), BINARY, None),
+    "weights": (DPLogisticRegression(classes=[False, True], epsilon=4.0), BINARY, np.ones(len(X))),
+    "targets": (DPLinearRegression(epsilon=4.0), target_of(MADE["linear"]), None),
+    "check": (
+        DPLinearRegression(epsilon=4.0, target_bounds=(-100, 100)),
+        target_of(MADE["linear"]),
+        None,
+    ),
+}
+# Releases that stages of columns make besides the one that they are named after.
+OF_COLUMNS = {"means and variances of columns", "ranges of large columns"}
+
+
+def check_stages_keep_to_their_shares(kind):
+    """Releases are in the order of the stages, and none costs more than its share."""
+    model, y, weights = FITS[kind]
+    model.fit(RAW, y, sample_weight=weights)
+    whole, left = gdp.mu(model.epsilon, model.delta_) ** 2, gdp.mu(model.epsilon, model.delta_) ** 2
+    order, paid = [stage.purpose for stage in model.plan_.stages], {}
+    for event in model.privacy_ledger_:
+        columns = next((p for p in order if p.endswith("of columns")), None)
+        purpose = columns if event.purpose in OF_COLUMNS else event.purpose
+        price = event.count * (event.sensitivity / event.noise_scale) ** 2
+        paid[purpose] = paid.get(purpose, 0.0) + price
+    assert list(paid) == [purpose for purpose in order if purpose in paid]
+    for stage in model.plan_.stages:
+        of = whole if stage.bound or isinstance(stage, TotalWeight) else left
+        assert paid.get(stage.purpose, 0.0) <= stage.share * of * (1 + 1e-6), stage.purpose
+        left -= paid.get(stage.purpose, 0.0)
+    assert left >= -1e-6 * whole
+    return paid
+
+
+@pytest.mark.filterwarnings("ignore:.*(set aside|drown|Nearly all targets)")
+@pytest.mark.parametrize("kind", FITS)
+def test_stages_keep_to_their_order_and_shares(kind):
+    assert len(check_stages_keep_to_their_shares(kind)) > 2
+
+
+@pytest.mark.filterwarnings("ignore:.*(set aside|drown)")
+@pytest.mark.parametrize("stage", [DataNorm, ClassCounts])
+def test_a_stage_that_takes_more_than_its_share_is_caught(stage, monkeypatch):
+    honest = Budget.fraction
+
+    def twice(self, share):
+        return honest(self, 2 * share if share in (0.04, 0.02) else share)
+
+    run = stage.run
+
+    def bug(self, fit, oracle):
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Budget, "fraction", twice)
+            run(self, fit, oracle)
+
+    monkeypatch.setattr(stage, "run", bug)
+    with pytest.raises(AssertionError, match=stage.purpose):
+        check_stages_keep_to_their_shares("columns and norm")
 
 
 def refused(call):
@@ -308,8 +381,8 @@ def test_a_plan_prints_what_a_practitioner_asks_first():
     for words in (
         "20,000 rows, weighted; 30 features; regression",
         "epsilon = 1, delta = 1.0e-05, replace_one",
-        "data_norm, up to 4%; target_bounds, up to 4%; total weight, 1%; "
-        "coordinates by IterativeWhitening",
+        "total weight, 1%; sizes of columns, up to 15%; data_norm, up to 4%; "
+        "target_bounds, up to 4%; coordinates by IterativeWhitening",
         "TrackedGD(), by 'auto': regression in private coordinates",
         "all of it Gaussian",
         "expected: like non-private",

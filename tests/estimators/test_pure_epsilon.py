@@ -25,7 +25,7 @@ from skdp.model_selection import DPGridSearchCV
 from skdp.preprocessing import DPMinMaxScaler, DPStandardScaler
 from skdp.privacy.rows import Chunks
 from skdp.solvers import SOLVERS, ObjectivePerturbation
-from skdp.testing import check_parts, exact_fit, record_fit, replay_fit
+from skdp.testing import check_parts, exact_fit
 
 N, D = 300, 3
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.SeededNoiseWarning")
@@ -72,15 +72,6 @@ def test_a_fit_spends_its_epsilon_on_one_answer_and_no_delta(kind, adjacency):
     total = parts[0] + event.jacobian + parts[1] / event.output_noise_scale
     assert total == pytest.approx(1.5, rel=1e-9)
     assert total <= 1.5
-
-
-@every_model
-def test_a_fit_replays_without_rows(kind):
-    make, y = MODELS[kind]
-    first, second = make(random_state=0), make(random_state=0)
-    transcript = record_fit(first, X, y)
-    replay_fit(second, -X[::-1], y[::-1], transcript)
-    np.testing.assert_array_equal(first.coef_, second.coef_)
 
 
 def test_with_much_budget_fits_are_those_of_scikit_learn():

@@ -4,19 +4,17 @@ import inspect
 
 import numpy as np
 import pytest
-from sklearn.base import clone
 
 from skdp import DPSVMClassifier
-from skdp.problem.constraints import Box, L1Ball, L2Ball, Simplex
+from skdp.problem.constraints import L1Ball
 from skdp.problem.losses import Hinge, HuberisedHinge, Logistic, Sigmoid, SquaredHinge
 from skdp.solvers import GD, SOLVERS
-from skdp.testing import exact_fit, record_fit, replay_fit
+from skdp.testing import exact_fit
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.SeededNoiseWarning")
 
 N, D = 300, 4
 LOSSES = ("hinge", "huberised_hinge", "squared_hinge")
-CONSTRAINTS = [Box(-0.1, 0.2), L1Ball(0.3), L2Ball(0.2), Simplex(0.5)]
 
 
 def make_data():
@@ -85,32 +83,6 @@ def test_every_solver_learns_or_names_one_that_does(solver, loss, y):
 def test_every_loss_learns_with_defaults(loss):
     assert machine(loss=loss).fit(X, BINARY).score(X, BINARY) > 0.9
     assert machine(SEVERAL, loss=loss).fit(X, SEVERAL).score(X, SEVERAL) > 0.85
-
-
-@pytest.mark.parametrize("constraint", CONSTRAINTS, ids=lambda c: type(c).__name__)
-@pytest.mark.parametrize("solver", sorted(SOLVERS))
-def test_every_solver_stays_feasible(solver, constraint):
-    model = machine(solver=solver, constraint=constraint, loss="huberised_hinge", epsilon=1.0)
-    refusal = refusal_of(model, BINARY)
-    if refusal is None:
-        assert constraint.contains(model.coef_)
-    else:
-        assert SOLVERS[solver].__name__ in refusal
-
-
-@pytest.mark.filterwarnings("ignore:.*'frank_wolfe' needs a bounded set:UserWarning")
-@pytest.mark.parametrize("y", [BINARY, SEVERAL], ids=["binary", "several"])
-@pytest.mark.parametrize("solver", sorted(SOLVERS))
-@pytest.mark.by_day(8)
-def test_every_solver_replays_from_its_answers(solver, y):
-    model = machine(y, solver=solver, loss="huberised_hinge")
-    if refusal := refusal_of(model, y):
-        pytest.skip(refusal)
-    transcript = record_fit(model, X, y)
-    again = clone(model)
-    replay_fit(again, np.random.default_rng(1).normal(size=X.shape), np.full(N, 1), transcript)
-    np.testing.assert_array_equal(again.coef_, model.coef_)
-    np.testing.assert_array_equal(again.intercept_, model.intercept_)
 
 
 def test_named_losses_are_those_of_that_name():

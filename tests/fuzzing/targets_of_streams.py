@@ -198,7 +198,7 @@ def check_stream(case):
         require(not ledger.receipt(), "a refusal was charged")
         return
     for n in sizes:
-        seen, left = made.seen, made.left
+        seen, left = made.seen, None if horizon is None else horizon - made.seen
         X = public_rng.uniform(-1, 1, size=(n, _D)) / np.sqrt(_D)
         y = public_rng.integers(0, 2, size=n).astype(float)
         _, refusal = attempt(made.feed, DenseRows(X, y))

@@ -239,8 +239,8 @@ def a_refused_call_gives_nothing_back():
 
 
 def cancels_what_has_begun(honest, self, key):
-    with self._open() as db:
-        db.execute("DELETE FROM runs WHERE key = ?", (key,))
+    with self._runs() as runs:
+        runs.pop(key, None)
 
 
 def reservations_do_not_shrink():
@@ -448,7 +448,7 @@ def refused_on_record(honest, self, event):
     try:
         honest(self, event)
     except Exception:
-        self._events.append(event)
+        self._whole.events.append(event)
         raise
 
 
@@ -462,9 +462,9 @@ def looks_before(honest, self, event):
         self._limit = limit
 
 
-def total_of_last_site(accounts, *args):
-    *_, last = accounts._accounts.values()
-    return last.total(True, last.price, 0)
+def total_of_last_site(ledger, *args):
+    *_, last = ledger._sites.values()
+    return sum(last.prices)
 
 
 def costs(factor):
@@ -475,14 +475,13 @@ def costs(factor):
     }
 
 
-def largest_of_book(honest, book, where="", values=()):
-    lines = book.execute(f"SELECT amount, delta FROM runs {where}", values).fetchall()
-    return Amount(max((line[0] for line in lines), default=0.0))
+def largest_of_runs(honest, runs):
+    return Amount(max((run.amount for run in runs), default=0.0))
 
 
 def forgets_the_run(honest, self, key, receipt):
-    with self._open() as book:
-        book.execute("DELETE FROM runs WHERE key = ?", (key,))
+    with self._runs() as runs:
+        del runs[key]
 
 
 def largest_receipt(honest, receipts, delta):
@@ -498,9 +497,9 @@ def settles_when_done(honest, self, ledger):
 def looks_for_earlier_calls(honest, model, session, rows):
     """What a stream did that was to notice passes over the same rows."""
     calls = vars(session).setdefault("calls", set())
-    if rows.X.tobytes() in calls:
+    if rows.rows.X.tobytes() in calls:
         warnings.warn("was given all rows of an earlier call again", stacklevel=2)
-    calls.add(rows.X.tobytes())
+    calls.add(rows.rows.X.tobytes())
     honest(model, session, rows)
 
 
@@ -543,7 +542,7 @@ BUGS = (
     # Reports.
     Bug("a report that leaves an event out", {"privacy_report._events": lambda honest, events: honest(events)[1:]}, reports_can_be_recomputed, "as stated"),
     Bug("a report that counts each release once", {"privacy_report._events": lambda honest, events: [e | {"count": 1} for e in honest(events)]}, reports_can_be_recomputed, "as stated"),
-    Bug("a report that forgets about two steps of zero-out", {"privacy_report._fit": lambda honest, *args: honest(*args) | {"steps": 1}}, partial(reports_can_be_recomputed, "zero_out"), "as stated"),
+    Bug("a report that forgets about two steps of zero-out", {"privacy_report._of_fit": lambda honest, *args: honest(*args) | {"steps": 1}}, partial(reports_can_be_recomputed, "zero_out"), "as stated"),
     # One fit.
     *(Bug(f"an answer that is not charged ({name})", {"PrivateOracle._release": for_free(name.removesuffix("_by_class"))}, partial(PAYS, query), BEFORE) for query, name in (("gradient", "gradient"), ("histogram", "histogram"), ("gradient_and_share", "gradient_and_share"), ("gradient_sizes", "gradient_sizes"), ("moments", "second_moments"), ("row_means", "row_means"), ("row_means_by_class", "row_means_by_class"), ("column_moments", "column_moments"), ("column_counts", "column_counts"), ("total_weight", "total_weight"), ("score_and_curvature", "score_and_curvature"), ("score_moments", "score_moments"), ("vertex", "vertex"), ("select", "selection"))),
     Bug("a vertex that is not charged under zero-out", {"PrivateOracle._release": for_free("vertex")}, partial(PAYS, "vertex", ZERO_OUT), BEFORE),
@@ -554,7 +553,7 @@ BUGS = (
     Bug("a release that costs less than what was allowed", costs(0.9), GRADIENT, "the spend"),
     Bug("a total of weights at half its price", {"Oracle.total_weight": lambda honest, self, *, spend: honest(self, spend=Spend(spend.amount / 2))}, partial(PAYS, "total_weight"), "times the spend"),
     Bug("a filter that looks at the total before the charge", {"Ledger._record": looks_before}, a_ledger_stays_within_its_limit, "more than the limit"),
-    Bug("only the last site on the account", {"SiteAccounts.charge": sets("total", total_of_last_site)}, the_fullest_site_counts),
+    Bug("only the last site on the account", {"Ledger._record_at_sites": sets("_site_total", total_of_last_site)}, the_fullest_site_counts),
     Bug("an adaptive solver that stops, with the sum so far as its price", {"Spider._gradient": stops_early}, spider_spends_all, "the sum so far"),
     # Several fits of one model.
     Bug("a ledger that is left behind", {"Progress.follow": gives(None)}, fits_add_up),
@@ -578,14 +577,14 @@ BUGS = (
     Bug("a settlement below what was spent", {"GaussianFilter.price": lambda honest, self, receipt: Amount(0.9 * honest(self, receipt).main)}, a_budget_says_what_its_fits_add_up_to, "another sum"),
     Bug("a failed fit that is never settled", {"BudgetStore.settle": gives(None)}, a_failed_fit_is_settled_at_what_it_spent, "on the book"),
     Bug("a failed fit that is forgotten", {"BudgetStore.settle": forgets_the_run}, a_failed_fit_is_settled_at_what_it_spent, "on the book"),
-    Bug("parallel composition of fits on the same rows", {"budget_store._total": largest_of_book, "GaussianFilter.holds": gives(True)}, two_halves_are_a_whole, "10 halves"),
+    Bug("parallel composition of fits on the same rows", {"budget_store._total": largest_of_runs, "GaussianFilter.holds": gives(True)}, two_halves_are_a_whole, "10 halves"),
     Bug("a budget that looks at each fit alone", {"GaussianFilter.holds": lambda honest, self, total: honest(self, Amount(min(total.main, MU**2 / 2), total.delta))}, two_halves_are_a_whole, "halves"),
     Bug("parallel composition of receipts", {"composition._gaussian": largest_receipt}, receipts_compose_in_sequence),
     Bug("a rule that changes on the way", {"BudgetStore._rule": gives(None)}, a_rule_stays_as_the_first_fit_has_settled_it, "on the way"),
     Bug("sums settled by what was released", {"SumsFilter.settled": lambda _, self, reserved, r: self.price(r)}, sums_settle_by_what_was_reserved),
     Bug("streams that share a run with their copies", {"BudgetedEstimator.__getstate__": lambda _, self: dict(BaseEstimator.__getstate__(self))}, copies_of_streams_are_runs_of_their_own, "shares a run"),
     Bug("a run that is taken out of a budget though it has begun", {"BudgetStore.cancel": cancels_what_has_begun}, a_refused_call_gives_nothing_back, "given back"),
-    Bug("a reservation that may shrink", {"BudgetStore._reserved_for": gives(Amount(0.0))}, reservations_do_not_shrink, "has shrunk"),
+    Bug("a reservation that may shrink", {"budget_store._reserved": gives(Amount(0.0))}, reservations_do_not_shrink, "has shrunk"),
     Bug("code around fits that a budget is silent about", {"budget._warn_of_copies": gives(None)}, code_around_fits_is_told_of, "no word"),
     Bug("copies that a budget takes for originals", {"BudgetStore.reserve": lambda honest, self, *run, copied, **options: honest(self, *run, **options)}, code_around_fits_is_told_of, "no word"),
     Bug("fits before that are taken for looked up", {"BudgetStore.latest": gives(0)}, code_around_fits_is_told_of, "no word"),

@@ -88,7 +88,7 @@ SILENT = {
 # Each answer is paid for with the whole budget, as if there were no other.
 ALL_FOR_EACH = {
     "Budget.split": lambda honest, self, shares: [self.whole() for _ in honest(self, shares)],
-    "Ledger.charge": lambda honest, self, event: self._events.append(event),
+    "Ledger.charge": lambda honest, self, event: self._whole.events.append(event),
     "Ledger.spent": lambda honest, self: PrivacySpent(self._epsilon, self._delta),
 }
 BUGS = (

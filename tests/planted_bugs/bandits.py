@@ -28,6 +28,7 @@ from sessions_of_bandits import (
 
 from skdp.bandit.policies import FTRLPolicy
 from skdp.privacy import SystemNoise
+from skdp.privacy.bandit_sessions import ArmMoments
 from skdp.privacy.mechanisms import Toeplitz
 from skdp.privacy.rows import DenseRows
 from skdp.testing import check_noise
@@ -90,7 +91,7 @@ def fed_alone(honest, self, V, arms, y):
 
 
 def fed_to_all(honest, self, V, arms, y):
-    turn = self._plan.turn(self._seen)
+    turn = self._plan.turn(self._seen, K)
     for each in self._streams if turn is None else [self._streams[turn]]:
         each.feed(DenseRows(V, y))
 
@@ -103,11 +104,11 @@ def noise_is_what_the_worst_pair_needs(name):
         needed = 3 / np.sqrt(2) * Toeplitz(len(plan.ends)).column_norm / np.sqrt(amount)
         share = float(session._scales[0] / needed) ** 2
     elif name == "gradients":
-        share = (session._mechanism.noise_scale / (2 * CLIP)) ** 2 * amount / plan.answers
-    elif name == "selections":
-        share = (session._mechanisms[0].noise_scale / (4 * CLIP)) ** 2 * 4 * amount
+        share = (session._mechanism.noise_scale / (2 * CLIP)) ** 2 * amount / plan.answers[0]
+    elif name == "vertices":
+        share = (session._scales[0] / (4 * CLIP)) ** 2 * 4 * amount
     else:
-        share = (session._scale / (4 * CLIP)) ** 2 * 4 * amount / plan.updates
+        share = (session.scale / (4 * CLIP)) ** 2 * 4 * amount / plan.updates(K)
     assert (1 + 2.0**-15) ** 2 <= share <= 1 + MARGIN, f"{share} of the noise that is needed"
 
 
@@ -116,13 +117,9 @@ def moments_have_the_noise_that_is_named():
     X, arms, y = stream()
     session.add(X[:3], arms[:3], y[:3])
     exact = np.einsum("ni,nj,nk->kij", X[:3], X[:3], np.eye(K)[arms[:3]])
-    answer = session.moments()
-    diagonal = np.einsum("kii->ki", answer.matrices - exact)
-    off = (answer.matrices - exact)[:, *np.triu_indices(D, 1)]
-    vectors = answer.vectors - np.einsum("ni,n,nk->ki", X[:3], y[:3], np.eye(K)[arms[:3]])
-    return (
-        np.concatenate([diagonal.ravel(), np.sqrt(2) * off.ravel(), vectors.ravel()]) / answer.scale
-    )
+    vectors = np.einsum("ni,n,nk->ki", X[:3], y[:3], np.eye(K)[arms[:3]])
+    answer = session.ask()
+    return (answer.packed - ArmMoments.of(exact, vectors, 0.0, 3).packed).ravel() / answer.scale
 
 
 def gradients_have_the_noise_that_is_named():
@@ -130,16 +127,16 @@ def gradients_have_the_noise_that_is_named():
     X, arms, _ = stream()
     session.add(X[:3], arms[:3], np.zeros(3))
     # Zero weights and zero rewards have no gradient.
-    return 3 * session.gradient(np.zeros((K, D))) / session._mechanism.noise_scale
+    return 3 * session.ask(np.zeros((K, D))) / session._mechanism.noise_scale
 
 
 def answers_have_the_noise_of_their_mechanism(request):
     check_noise(request, 1.0, repeats=60, false_alarm=1e-9)
 
 
-def without_synthetic_rows(honest, self, w, before):
+def without_synthetic_rows(honest, self, sums):
     arm, steps = self._row[1], self._steps.copy()
-    out = honest(self, w, before)
+    out = honest(self, sums)
     # Arms that were not pulled take no step: their count stays where it was.
     self._steps[:] = steps
     self._steps[arm] += 1
@@ -151,23 +148,23 @@ def twice(honest, self, V, arms, y):
 
 
 def kept(honest, self):
-    self._asked = 0
+    """Their rows stay."""
 
 
 ONE_SIDE = {"Adjacency.of_sum": lambda _, self, bound: bound}
 NEEDED, COSTS = noise_is_what_the_worst_pair_needs, a_replaced_user_costs_no_more_than_was_paid
 HALF = r"standard deviation 0\.(4[4-9]|5)"
 BUGS = (
-    Bug("the synthetic row of an arm that is not pulled forgotten", {"StepSession.step": without_synthetic_rows}, a_changed_arm_costs_no_more_than_was_paid, "costs more"),
-    *(Bug(f"the sensitivity of one of two arms ({name})", ONE_SIDE, partial(NEEDED, name), "is needed") for name in ("gradients", "selections", "steps")),
+    Bug("the synthetic row of an arm that is not pulled forgotten", {"StepSession._release": without_synthetic_rows}, a_changed_arm_costs_no_more_than_was_paid, "costs more"),
+    *(Bug(f"the sensitivity of one of two arms ({name})", ONE_SIDE, partial(NEEDED, name), "is needed") for name in ("gradients", "vertices", "steps")),
     Bug("users of two arms counted as users of one (moments)", {"arm_moments.joint_sensitivity": gives(1.0)}, partial(NEEDED, "moments"), "is needed"),
     Bug("users of two arms counted as rows that vanish (moments)", {"arm_moments.joint_sensitivity": gives(np.sqrt(2.0))}, partial(NEEDED, "moments"), "is needed"),
     *(Bug(f"noise without the margin for finite precision ({name})", {"bandit_sessions.inflated": lambda _, sensitivity, rounding: sensitivity}, partial(NEEDED, name), "is needed") for name in PLANS),
     Bug("streams of arms that are fed the users of their arm alone", {"ArmStreams._feed": fed_alone}, a_user_of_streams_costs_no_more_than_was_paid, "costs more"),
     Bug("a user who is a row in the streams of all arms", {"ArmStreams._feed": fed_to_all}, a_user_of_streams_costs_no_more_than_was_paid, "costs more"),
     Bug("half the noise on moments", {"PrefixNoise.next": lambda honest, self: honest(self) / 2}, partial(answers_have_the_noise_of_their_mechanism, moments_have_the_noise_that_is_named), HALF),
-    Bug("half the noise on gradients of arms", {"GradientSession.gradient": lambda honest, self, w: honest(self, w) / 2}, partial(answers_have_the_noise_of_their_mechanism, gradients_have_the_noise_that_is_named), HALF),
-    *(Bug(f"a user who is counted twice ({name})", {f"{session}._keep": twice}, partial(COSTS, name), "costs more") for session, name in (("MomentSession", "moments"), ("GradientSession", "gradients"), ("SelectionSession", "selections"))),
-    Bug("users who stay for the next block", {"block_rows._BlockSession._forget_block": kept}, partial(COSTS, "gradients"), "costs more"),
+    Bug("half the noise on gradients of arms", {"GradientSession._release": lambda honest, self, sums: honest(self, sums) / 2}, partial(answers_have_the_noise_of_their_mechanism, gradients_have_the_noise_that_is_named), HALF),
+    *(Bug(f"a user who is counted twice ({name})", {f"{session}._keep": twice}, partial(COSTS, name), "costs more") for session, name in (("MomentSession", "moments"), ("GradientSession", "gradients"), ("SelectionSession", "vertices"))),
+    Bug("users who stay for the next block", {"arm_gradients._BlockSession._forget_block": kept}, partial(COSTS, "gradients"), "costs more"),
     Bug("rewards that are not clipped", {"numpy.clip": lambda _, values, low, high, out=None: values}, wild_rewards_cost_no_more_than_was_paid, "costs more"),
 )  # fmt: skip

@@ -10,12 +10,13 @@ import pytest
 import scipy.sparse as sp
 from examples_of_estimators import BINARY, REAL, N, X, linear, logistic
 from object_graphs import numbers_within, planted_in
-from planted_bugs.bug import Bug, after, sets
+from planted_bugs.bug import Bug, after, gives, sets
 from sklearn.base import BaseEstimator
 
 from skdp import DPLogisticRegression
 from skdp.estimators import Announcements, EarlierModel
 from skdp.privacy import PrivateOracle
+from skdp.solvers import GD
 from skdp.testing import check_seed_stays_behind, record_fit, replay_fit
 
 SEED = 0x1BADCAFE
@@ -28,14 +29,15 @@ def seeds_stay_behind():
 
 
 def models_follow_from_answers():
-    """The same answers give the same model, whatever the labels are."""
+    """The same answers give the same model, whatever rows and labels are."""
     rng = np.random.default_rng(0)
     rows, y = rng.normal(size=(400, 3)) / 4, (np.arange(400) % 10 == 0).astype(int)
     options = {"data_norm": 1.0, "classes": [0, 1], "class_weight": "balanced", "epsilon": 5.0}
     first, second = (DPLogisticRegression(**options, random_state=0) for _ in range(2))
     transcript = record_fit(first, rows, y)
-    replay_fit(second, rows, (np.arange(400) % 2).astype(int), transcript)
-    for name in ("coef_", "intercept_"):
+    replay_fit(second, 1e3 * rows[::-1], (np.arange(400) % 2).astype(int), transcript)
+    assert vars(first).keys() == vars(second).keys()
+    for name in (name for name in vars(first) if name.endswith("_")):
         np.testing.assert_array_equal(getattr(first, name), getattr(second, name), err_msg=name)
 
 
@@ -194,6 +196,20 @@ def remembers(honest, self, rows, *rest):
     return honest(self, rows, *rest)
 
 
+def as_long_as_rows(honest, self, sparse):
+    return replace(honest(self, sparse), data_norm=float(np.abs(self._rows_seen).max()))
+
+
+def steps_by_labels(honest, self, rows, y, *rest):
+    self.solver = GD(steps=5 + int(np.sum(y)) % 7)
+    return honest(self, rows, y, *rest)
+
+
+def publishes_the_scale(honest, self, rows, *rest):
+    self.scale_ = np.std(rows, axis=0)
+    return honest(self, rows, *rest)
+
+
 def tells_of_rows(honest, self, what, **options):
     norm = np.linalg.norm(getattr(self._model, "_rows_seen", 0.0))
     honest(self, f"{what}, norm {norm}", **options)
@@ -219,7 +235,11 @@ def quoting(honest, check, *args, **options):
 BUGS = (
     Bug("a seed in the pickle of a model", {"PrivateLinearModel.__getstate__": lambda _, self: BaseEstimator.__getstate__(self)}, seeds_stay_behind, "keeps its seed"),
     Bug("a seed in the pickle of a model under another name", {"PrivateLinearModel.__getstate__": lambda honest, self: honest(self) | {"_seed": self.random_state}}, seeds_stay_behind, "somewhere in the pickle"),
-    Bug("class weights from the labels themselves", SEES | {"base.with_class_prior": prior_of_labels}, models_follow_from_answers, "another content"),
+    Bug("class weights from the labels themselves", SEES | {"stages.with_class_prior": prior_of_labels}, models_follow_from_answers, "another content"),
+    Bug("a bound on rows from the rows themselves", {"PrivateLinearModel._open": remembers, "PrivateLinearModel._given_bounds": as_long_as_rows}, models_follow_from_answers, "another content"),
+    Bug("a number of steps from the labels themselves", {"PrivateLinearModel._open": steps_by_labels}, models_follow_from_answers, "another price"),
+    Bug("a number of iterations from the labels themselves", SEES | {"PrivateLinearClassifier._publish": sets("n_iter_", lambda self, *args: self.n_iter_ + int(SEEN[-1].sum()))}, models_follow_from_answers, "n_iter_"),
+    Bug("an attribute that is computed from the rows", {"PrivateLinearModel._open": publishes_the_scale, "PrivateLinearModel._forget": gives(None)}, models_follow_from_answers, "scale_"),
     Bug("an offset from the labels themselves", SEES | {"PrivateLinearClassifier._publish": sets("intercept_", lambda self, *args: self.intercept_ + SEEN[-1].mean())}, models_follow_from_answers, "intercept_"),
     Bug("a start that looks at the targets", SEES | {"PrivateLinearModel._stated": start_of_labels}, models_follow_from_answers),
     Bug("units forgotten in a warm start", {"EarlierModel.start": lambda _, self, problem: problem.from_user_coordinates(self.coef, self.intercept)}, warm_starts_predict_what_the_published_model_does),
@@ -231,6 +251,6 @@ BUGS = (
     Bug("a listener that hears too late", {"Ledger.charge": lambda _, self, event: self._record(event)}, listeners_hear_before_rows_are_read),
     Bug("coefficients that come back in another shape", {"PrivateLinearModel.densify": in_another_shape}, sparse_coefficients_predict_the_same),
     Bug("a model that keeps the mean of the rows", {"PrivateLinearModel._fit_part": keeps_the_mean}, models_hold_nothing_of_the_rows),
-    Bug("sparse rows that are written out", {"mapped.sparse_lengths": lambda _, block, row_map: np.linalg.norm(row_map.apply(block.rows()), axis=1)}, sparse_rows_are_never_written_out, "written out"),
+    Bug("sparse rows that are written out", {"mapped.sparse_lengths": lambda _, block, row_map: np.linalg.norm(row_map.apply(block.written_out()), axis=1)}, sparse_rows_are_never_written_out, "written out"),
     Bug("errors that quote entries", {"reading._without_entries": lambda _, message, name: message}, errors_quote_no_entry, "quoted"),
 )  # fmt: skip

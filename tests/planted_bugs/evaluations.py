@@ -18,11 +18,11 @@ from skdp.exceptions import BudgetExceededError
 from skdp.privacy import Adjacency, PrivateOracle, SystemNoise
 from skdp.privacy.accounting import Ledger, Spend
 from skdp.privacy.queries import (
-    BrierScore,
     GroupMeansQuery,
     MetricMeansQuery,
     OutcomeCountsQuery,
     RowMetric,
+    brier_score,
 )
 from skdp.privacy.rows import Predictor, predicted_rows
 from skdp.testing import record_fit, replay_fit
@@ -31,21 +31,12 @@ N = 40
 CLASSES = np.array([0, 1])
 BINS = OutcomeCountsQuery("score", 2, edges=np.array([0.3, 0.5, 0.7]))
 GUESSES = OutcomeCountsQuery("prediction", 2)
-BRIER = MetricMeansQuery((BrierScore(),), N)
+BRIER = MetricMeansQuery((brier_score(),), N)
 
 
-class Lying(RowMetric):
-    """Leaves the range that it claims."""
-
-    @property
-    def range(self):
-        return 0.0, 1.0
-
-    def of(self, given):
-        return 100.0 * given.score_of(1)
-
-
-LYING = MetricMeansQuery((Lying(),), N)
+# Leaves the range that it claims.
+LYING = RowMetric("Lying", (0.0, 1.0), lambda given: 100.0 * given.score_of(1))
+LYING = MetricMeansQuery((LYING,), N)
 HALF = np.where(np.arange(N) < N // 2, 1.0, -1.0)
 
 

@@ -9,7 +9,7 @@ from planted_bugs.bug import TOO_FAR, Bug, Value
 from queries_over_rows import rows_without_numbers_move_as_declared, sample
 
 from skdp import evaluate
-from skdp.privacy.streams import CallOfUnits
+from skdp.privacy.streams import Call
 
 OTHERWISE = f"is answered otherwise|{TOO_FAR}"
 
@@ -64,7 +64,7 @@ def shuffled_if_larger_than_a_block(honest, self, model, rows):
 
 def never_shuffled(honest, *call):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(CallOfUnits, "shuffled", lambda self, noise: self)
+        patch.setattr(Call, "shuffled", lambda self, noise: self)
         return honest(*call)
 
 

@@ -1,18 +1,18 @@
 """Bugs in mechanisms and in the noise that they add."""
 
 import os
-import pickle
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
-from math import inf, sqrt
+from math import inf, prod, sqrt
 from types import MethodType
 
 import numpy as np
-from factors_of_prefix_sums import combination, strategy
+from factors_of_prefix_sums import combination
 from interruptions import PACKAGE, Lines
 from planted_bugs.bug import REPLACE_ONE, ZERO_OUT, Anew, Bug, Value, gives, times
-from planted_bugs.noise import Prepared, UnitRows, seeded
+from planted_bugs.noise import Prepared, seeded
+from privacy.mechanisms import test_prefix_sums as prefix_sums
 from scipy.special import ndtri
 from scipy.stats import chisquare
 
@@ -27,7 +27,7 @@ from skdp.privacy import (
     secret_noise,
 )
 from skdp.privacy.accounting import ExponentialEvent, GaussianDP, Ledger, Spend, ZeroConcentratedDP
-from skdp.privacy.bandit_sessions import SESSIONS, MomentPlan, StepSession
+from skdp.privacy.bandit_sessions import SESSIONS, Plan, StepSession
 from skdp.privacy.mechanisms import (
     BLT,
     GaussianMechanism,
@@ -88,12 +88,13 @@ def answers_lie_on_the_grid():
 def moments_of_bandits_lie_on_the_grid():
     problem = BanditProblem(2, D, 8, Squared(), NormBounds(1.0, 0.0), 1.0, 1e-5)
     ledger = Ledger(1.0, 1e-5)
-    session = SESSIONS[MomentPlan](MomentPlan((8,)), problem, ledger, REPLACE_ONE, SystemNoise())
+    plan = Plan("moments", (8,), GaussianDP())
+    session = SESSIONS["moments"](plan, problem, ledger, REPLACE_ONE, SystemNoise())
     (event,) = ledger.receipt()
     g = noise_grid.spacing(event.sensitivity, event.noise_scale, 2 * (D * (D + 1) // 2 + D))
     rng = np.random.default_rng(1)
     session.add(rng.normal(size=(8, D)), rng.integers(2, size=8), rng.random(8))
-    found = session.moments().vectors
+    found = session.ask().vectors
     assert np.array_equal(np.rint(found / g) * g, found)
 
 
@@ -317,48 +318,6 @@ def sums_cost_no_more_than_their_price(kind):
             assert price <= AMOUNT, "more than the spend is charged"
 
 
-def factors_make_running_sums(kind):
-    for n in LENGTHS:
-        summed = combination(kind(n))[0] @ strategy(kind(n))
-        assert np.abs(summed - np.tril(np.ones((n, n)))).max() < 1e-10, "not the running sums"
-
-
-def variances_are_those_of_theory(kind):
-    for n in LENGTHS:
-        found = (combination(kind(n))[0] ** 2).sum(axis=1)
-        assert np.allclose(found, kind(n).variances(np.arange(1, n + 1))), "other variances"
-
-
-def streams_end_at_their_length():
-    noise, steps = Tree(3).open(1, 1.0, seeded()), 0
-    try:
-        while steps < 100:
-            noise.next()
-            steps += 1
-    except RuntimeError:
-        pass
-    assert steps == 3, f"{steps} steps of a stream of 3"
-
-
-def streams_have_noise_of_their_own(kind):
-    mechanism, source = kind(5), seeded()
-    first, second = (mechanism.open(4, 1.0, source) for _ in range(2))
-    one, other = first.next(), second.next()
-    one_more, other_more = first.next(), second.next()
-    shared = np.intersect1d([one, one_more - one], [other, other_more - other])
-    assert not shared.size, "streams share noise"
-
-
-def checkpoints_remember_the_past(kind, size=80, cut=13, n=40):
-    whole, _ = combination(kind(n))
-    source = UnitRows(size)
-    noise = kind(n).open(size, 1.0, source)
-    rows = [noise.next() for _ in range(cut)]
-    noise = pickle.loads(pickle.dumps(noise.secret_state())).resume(source)
-    rows += [noise.next() for _ in range(n - cut)]
-    assert np.allclose(np.array(rows)[:, : whole.shape[1]], whole), "the past is forgotten"
-
-
 # Bugs.
 
 
@@ -498,7 +457,8 @@ def shared_draws():
 
 
 def without_the_past(honest, self):
-    return replace(honest(self), correlator=self._mechanism.correlator(self._size))
+    state = honest(self)
+    return replace(state, correlator=state.mechanism.correlator(prod(state.shape)))
 
 
 GRADIENTS = partial(answers_have_the_noise_of_their_sensitivity, "gradient")
@@ -543,8 +503,8 @@ BUGS = (
     *(Bug(f"half the Gumbel noise, by its odds ({kind}, {adjacency})", {"GumbelMechanism.randomize": less_gumbel(0.5)}, partial(choices_lose_no_more_than_was_paid, kind, adjacency), NOT_PAID, nightly=True) for kind in ("vertex", "select", "stream") for adjacency in (REPLACE_ONE, ZERO_OUT)),
     Bug("half the range of vertices, by their odds", {"VertexQuery.sensitivity": times(0.5)}, partial(choices_lose_no_more_than_was_paid, "vertex"), NOT_PAID, nightly=True),
     Bug("half the range of selections, by their odds", {"SelectionQuery.sensitivity": times(0.5)}, partial(choices_lose_no_more_than_was_paid, "select"), NOT_PAID, nightly=True),
-    Bug("entries of vertices that are not clipped, by their odds", {"Block.combine_within": without_clip}, partial(choices_lose_no_more_than_was_paid, "vertex", size=4 * BOUND), NOT_PAID, nightly=True),
-    Bug("entries of selections that are not clipped, by their odds", {"Block.combine_within": without_clip}, partial(choices_lose_no_more_than_was_paid, "select", size=4 * BOUND), NOT_PAID, nightly=True),
+    Bug("entries of vertices that are not clipped, by their odds", {"BoundedBlock.combine_within": without_clip}, partial(choices_lose_no_more_than_was_paid, "vertex", size=4 * BOUND), NOT_PAID, nightly=True),
+    Bug("entries of selections that are not clipped, by their odds", {"BoundedBlock.combine_within": without_clip}, partial(choices_lose_no_more_than_was_paid, "select", size=4 * BOUND), NOT_PAID, nightly=True),
     Bug("a little less Gumbel noise", {"GumbelMechanism.randomize": less_gumbel(0.9)}, partial(choices_have_the_noise_that_was_paid, "stream"), NOT_PAID),
     Bug("Gumbel noise for half the range", {"GumbelMechanism.calibrated": lambda honest, cls, s, k, spend: replace(honest(cls, s / 2, k, spend), sensitivity=s)}, several_choices_are_charged_one_by_one, "another price"),
     Bug("half the Gumbel noise in the second stage of a choice", {"gumbel._one_of_many": Anew(half_in_the_second_stage)}, one_of_many_is_chosen_by_the_exponential_law, "another law"),
@@ -561,12 +521,12 @@ BUGS = (
     *each(ALL, "half the noise on sums", {"PrefixNoise._draw": times(0.5)}, sums_cost_no_more_than_their_price, TOO_CHEAP),
     *each(ALL, "noise on sums without the column norm", {"PrefixSumMechanism.noise_scale": lambda _, self, s, spend: s / sqrt(spend.amount)}, sums_cost_no_more_than_their_price, "more than the spend"),
     *each(ALL, "an event that hides the column norm", {"PrefixSumMechanism.event": lambda honest, *args: replace(honest(*args), column_norm=1.0)}, sums_cost_no_more_than_their_price, TOO_CHEAP),
-    *each(ALL, "running sums priced without their column norm", {"calculus._cost_of_prefix_sums": lambda _, event: (event.sensitivity / event.noise_scale) ** 2}, sums_cost_no_more_than_their_price, TOO_CHEAP),
+    *each(ALL, "running sums priced without their column norm", {"PrefixSumEvent.mu_squared": lambda _, event: event.ratio**2}, sums_cost_no_more_than_their_price, TOO_CHEAP),
     *each(ALL, "one normal for all steps", {"PrefixNoise._draw": one_normal}, sums_cost_no_more_than_their_price, TOO_CHEAP),
-    Bug("buffers that look at the present normal", {"blt._Buffers.step": present_normal}, partial(factors_make_running_sums, BLT), "not the running sums"),
-    Bug("squares of a convolution that are left out", {"toeplitz._Convolution._convolved": lambda honest, self, past: honest(self, past) * (len(past) != 8)}, partial(factors_make_running_sums, Toeplitz), "not the running sums"),
-    Bug("variances that count levels in place of bits", {"Tree.variances": lambda _, self, steps: np.floor(np.log2(steps)) + 1}, partial(variances_are_those_of_theory, Tree), "other variances"),
-    Bug("a stream that does not count its steps", {"PrefixNoise.left": gives(1)}, streams_end_at_their_length, "100 steps"),
-    *each(ALL, "streams that share their noise", {"PrefixNoise._draw": Anew(shared_draws)}, streams_have_noise_of_their_own, "share noise"),
-    *each(ALL, "a checkpoint that forgets the past", {"PrefixNoise.secret_state": without_the_past}, checkpoints_remember_the_past, "forgotten"),
+    Bug("buffers that look at the present normal", {"blt._Buffers.step": present_normal}, partial(prefix_sums.test_the_factors_multiply_to_the_matrix_of_running_sums, n=33, kind=BLT)),
+    Bug("squares of a convolution that are left out", {"toeplitz._Convolution._convolved": lambda honest, self, past: honest(self, past) * (len(past) != 8)}, partial(prefix_sums.test_the_factors_multiply_to_the_matrix_of_running_sums, n=33, kind=Toeplitz)),
+    Bug("variances that count levels in place of bits", {"Tree.variances": lambda _, self, steps: np.floor(np.log2(steps)) + 1}, partial(prefix_sums.test_variances_are_the_squared_norms_of_rows, n=33, kind=Tree)),
+    Bug("a stream that does not count its steps", {"PrefixNoise.left": gives(1)}, partial(prefix_sums.test_no_step_is_taken_beyond_the_length, Tree, 6)),
+    *each(ALL, "streams that share their noise", {"PrefixNoise._draw": Anew(shared_draws)}, partial(prefix_sums.test_streams_never_share_noise, source=prefix_sums.seeded), ""),
+    *each(ALL, "a checkpoint that forgets the past", {"PrefixNoise.secret_state": without_the_past}, partial(prefix_sums.test_a_checkpoint_goes_on_where_it_was, cut=13), ""),
 )  # fmt: skip

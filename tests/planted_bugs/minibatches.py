@@ -183,6 +183,12 @@ def levels_together(honest, self, event):
     return min(self.reserves)[0], sum(count for _, count in self.reserves)
 
 
+def exceeds_what_was_reserved(honest, self, events):
+    self._whole.reserved_used[0.0] -= 2
+    honest(self, events)
+    self._whole.reserved_used[0.0] += 2
+
+
 def priced_by_the_largest(honest, shape, *budget):
     """As if every release had the noise of the step with most of it."""
     largest = max(z for z, _ in shape.releases), sum(n for _, n in shape.releases)
@@ -204,7 +210,7 @@ BUGS = (
     Bug("a rate forgotten in the sensitivity", {"SampledGradientQuery.sensitivity": lambda _, self, a: self.full.sensitivity(a)}, drawn_rows_move_within_their_ball, "times the bound"),
     Bug("noise for the half of the bound on a row", {"SampledGradientQuery.sensitivity": times(0.5)}, the_noise_is_the_multiple_of_the_bound_on_a_row, "another noise"),
     Bug("levels of noise that are counted together", {"SubsampledGaussianDP.reserved": levels_together}, levels_are_paid_one_by_one, "DID NOT RAISE", needs="dp_accounting"),
-    Bug("levels of noise that sites may exceed", {"SiteAccounts.charge": lambda honest, self, events, room, left: honest(self, events, room, left + 2)}, sites_have_no_more_than_was_reserved, "DID NOT RAISE"),
+    Bug("levels of noise that sites may exceed", {"Ledger._record_at_sites": exceeds_what_was_reserved}, sites_have_no_more_than_was_reserved, "DID NOT RAISE"),
     Bug("a schedule that is priced by its last step", {"minibatches.noise_unit": priced_by_the_largest}, a_planned_schedule_leaves_room, "over the budget", needs="dp_accounting"),
     Bug("what answers left unused of a reserve given back", {"Ledger.receipt": lambda honest, self, *, whole=False: honest(self)}, an_epoch_that_ends_early_gives_nothing_back, "given back"),
 )  # fmt: skip

@@ -33,16 +33,6 @@ class Prepared(Silence):
         return out
 
 
-class UnitRows(Silence):
-    """Rows of an identity matrix for normals, also across a checkpoint."""
-
-    def __init__(self, size):
-        self.rows = iter(np.eye(size))
-
-    def normal(self, shape):
-        return np.array([next(self.rows) for _ in range(shape[0])])
-
-
 class Overheard(Silence):
     """Keeps what was drawn, as those know it who drew it."""
 

@@ -36,12 +36,11 @@ from skdp.privacy.queries import (
     ScoreScaleQuery,
     SelectionQuery,
     StreamScoresQuery,
-    StreamTerm,
     StreamTermQuery,
     VertexQuery,
 )
 from skdp.privacy.queries import score_and_curvature as scores
-from skdp.privacy.rows import Block, DenseRows, DerivativeBounds, RawBlock, SparseRows
+from skdp.privacy.rows import BoundedBlock, DenseRows, DerivativeBounds, RawBlock, SparseRows
 from skdp.problem import ColumnBounds, ColumnScaling, Problem, RowBounds, RowMap, TargetBounds
 from skdp.problem.constraints import L1Ball
 from skdp.problem.losses import (
@@ -256,7 +255,7 @@ def sketched():
 
 
 def means(bounds, X, y, other, other_y):
-    return RowMeansQuery(bounds, N, 2), X, y, other, other_y
+    return RowMeansQuery(replace(LOGISTIC, bounds=bounds), 2), X, y, other, other_y
 
 
 def one_sided_means():
@@ -329,8 +328,8 @@ def stream_terms(query=StreamTermQuery, weights=None, before=True):
     bounds = RowBounds(1.0)
     problem = Problem(Logistic(), 1, D, bounds, constraint=L1Ball(1.0), class_weight=weights)
     w = np.array([1e4, 0.0, 0.0])
-    term = StreamTerm(problem, w, *((-w, 5) if before else (None, 0)), 0.1)
-    return query(term), ALONG[:1], ZEROS[:1], NOTHING[:1], ZEROS[:1]
+    asked = query(problem, w, *((-w, 5) if before else (None, 0)), 0.1)
+    return asked, ALONG[:1], ZEROS[:1], NOTHING[:1], ZEROS[:1]
 
 
 def stream_scores():
@@ -467,13 +466,13 @@ def rows_keep_their_bound_in_exact_arithmetic():
     V = (3 * rng.normal(size=(300, D))).astype(np.float32)
     for i in range(300):
         with np.errstate(over="ignore"):
-            rows = Block(RawBlock(V[i : i + 1], np.zeros(1)), RowBounds(1.0)).loaded().rows()
+            rows = BoundedBlock(RawBlock(V[i : i + 1], np.zeros(1)), RowBounds(1.0)).loaded().rows()
         assert sum(Fraction(float(v)) ** 2 for v in rows.ravel()) <= 1 + Fraction(1, 10**14)
 
 
 def targets_keep_their_bounds():
     block = RawBlock(np.zeros((3, 1)), np.array([-7.0, 0.5, 1e9]))
-    bounded = Block(block, RowBounds(1.0, target=TargetBounds(-1.0, 1.0)))
+    bounded = BoundedBlock(block, RowBounds(1.0, target=TargetBounds(-1.0, 1.0)))
     assert np.abs(bounded.y).max() <= 1, "a target beyond its bounds"
 
 
@@ -500,13 +499,13 @@ def answers_to_rows_that_overflow_are_zero(query):
         bounds = RowBounds(1.0, target=TargetBounds(-1.0, 1.0))
         problem = Problem(Squared(), 2, 2, bounds, constraint=L1Ball(1.0))
         far, rows = np.full(2, 1e300), DenseRows(np.array([[1.0, 0.0], [0.0, 0.0]]), np.zeros(2))
-        term = StreamTerm(problem, far, far, 1e10, 0.5)
+        term = problem, far, far, 1e10, 0.5
     else:
         problem = Problem(Softmax(3), 1, 4, RowBounds(1.0))
         rows = DenseRows(np.full((1, 4), 0.5), np.zeros(1, dtype=np.intp))
-        term = StreamTerm(problem, np.full(problem.shape, 1.7e308), None, 0, 0.5)
+        term = problem, np.full(problem.shape, 1.7e308), None, 0, 0.5
     with np.errstate(all="ignore"):
-        assert not query(term).evaluate(rows).any()
+        assert not query(*term).evaluate(rows).any()
 
 
 # Bugs.
@@ -601,7 +600,7 @@ def targets_along():
 
 
 def equations_of_targets():
-    return opposite_targets(NormalEquationsQuery(THREE_TARGETS, N, D, 1.0))
+    return opposite_targets(NormalEquationsQuery(replace(SQUARED, bounds=THREE_TARGETS), 1.0))
 
 
 def counts_of_a_target():
@@ -684,20 +683,20 @@ BUGS = (
     Bug("moments priced as if a row could only vanish", {"MomentsQuery.sensitivity": times(sqrt(0.5))}, crafted(MomentsQuery), TOO_FAR),
     Bug("sizes of gradients without the root of two", {"CellsQuery.sensitivity": gives(1.0)}, crafted(GradientSizesQuery), TOO_FAR),
     Bug("a share that is not counted beside its gradient", {"GradientAndShareQuery.sensitivity": lambda _, self, a: self.gradient.sensitivity(a)}, within(shares), TOO_FAR),
-    Bug("sums by class without the root of two", {"RowMeansQuery.sensitivity": lambda _, self, a: self.bounds.row_norm / N}, within(classes), TOO_FAR),
+    Bug("sums by class without the root of two", {"RowMeansQuery.sensitivity": lambda _, self, a: self.problem.bounds.row_norm / N}, within(classes), TOO_FAR),
     Bug("column moments without the factor of two", {"ColumnMomentsQuery.sensitivity": times(0.5)}, crafted(ColumnMomentsQuery), TOO_FAR),
     Bug("features that share one sensitivity", {"ColumnMomentsQuery.sensitivity": times(sqrt(1 / 3))}, crafted(ColumnMomentsQuery), TOO_FAR),
-    Bug("squares of columns of too much weight", {"column_moments._WEIGHT": Value(2.0)}, within(columns), TOO_FAR),
+    Bug("squares of columns of too much weight", {"columns._WEIGHT": Value(2.0)}, within(columns), TOO_FAR),
     Bug("columns that are asked about alone, counted twice", {"ColumnCountsQuery._of_block": counted_twice}, crafted(ColumnCountsQuery), TOO_FAR),
     Bug("a second edge of a column that is not counted", {"ColumnCountsQuery.sensitivity": times(sqrt(0.5))}, crafted(ColumnCountsQuery), TOO_FAR),
-    Bug("normal equations without their targets", {"NormalEquationsQuery.sensitivity": lambda _, self, a: sqrt(2.0) * self.bounds.row_norm**2 / self.n_samples}, crafted(NormalEquationsQuery), TOO_FAR),
-    Bug("a mean of two parts in the normal equations", {"NormalEquationsQuery.sensitivity": lambda _, self, a: self.bounds.row_norm**2 * sqrt(2 + 4 * self.balance) / self.n_samples}, crafted(NormalEquationsQuery), TOO_FAR),
+    Bug("normal equations without their targets", {"NormalEquationsQuery.sensitivity": lambda _, self, a: sqrt(2.0) * self.problem.bounds.row_norm**2 / self.problem.n_samples}, crafted(NormalEquationsQuery), TOO_FAR),
+    Bug("a mean of two parts in the normal equations", {"NormalEquationsQuery.sensitivity": lambda _, self, a: self.problem.bounds.row_norm**2 * sqrt(2 + 4 * self.balance) / self.problem.n_samples}, crafted(NormalEquationsQuery), TOO_FAR),
     Bug("a curvature whose score is not counted", {"ScoreAndCurvatureQuery.sensitivity": lambda _, self, a: sqrt(2.0) * self.influence.curvature / N}, crafted(ScoreAndCurvatureQuery), TOO_FAR),
     Bug("labels priced as if their scores followed from curvatures", {"ScoreAndCurvatureQuery.sensitivity": lambda _, self, a: sqrt(2.0) * (1 + self.balance) * self.influence.curvature / N}, crafted(ScoreAndCurvatureQuery), TOO_FAR),
     Bug("several classes priced as two", {"ScoreAndCurvatureQuery.sensitivity": lambda _, self, a: sqrt(max(2 * (1 + self.balance) ** 2, 1 + 8 * self.balance)) * self.influence.curvature / N}, crafted(ScoreAndCurvatureQuery), TOO_FAR),
     Bug("rows of several classes of any influence", {"score_and_curvature.weighed_classes": unweighed_classes}, crafted(ScoreAndCurvatureQuery), TOO_FAR),
     Bug("rows of several classes weighed for their scores alone", {"score_and_curvature.weighed_classes": lambda honest, problem, influence, block: honest(problem, replace(influence, curvature=1e300), block)}, lambda: torn(5.0, 3.0).check(Adjacency.REPLACE_ONE), TOO_FAR),
-    Bug("moments of several classes that keep no bound", {"score_moments._shorten": lambda _, q, bound: np.zeros(len(q), dtype=bool)}, crafted(ScoreMomentsQuery), TOO_FAR),
+    Bug("moments of several classes that keep no bound", {"score_and_curvature._shorten": lambda _, q, bound: np.zeros(len(q), dtype=bool)}, crafted(ScoreMomentsQuery), TOO_FAR),
     Bug("rows of any influence on a score", {"score_and_curvature.weighed_block": unweighed}, crafted(ScoreAndCurvatureQuery), TOO_FAR),
     Bug("rows weighed for their curvature alone", {"score_and_curvature.weighed_block": lambda honest, problem, influence, block: honest(problem, influence if problem.loss.squared else replace(influence, score=1e300), block)}, crafted(ScoreAndCurvatureQuery), TOO_FAR),
     Bug("residuals of a score that are not clipped", {"score_and_curvature.np.clip": lambda _, r, *args, **options: r}, crafted(ScoreAndCurvatureQuery), TOO_FAR),
@@ -721,10 +720,10 @@ BUGS = (
     Bug("a difference of gradients of several classes without its projection", {"gradient_difference._project": of_one_score}, within(differences_of_classes), TOO_FAR),
     Bug("projections in units of the centre", {"gradient_difference._project": lossy}, within(far_points), TOO_FAR),
     # Bounds on rows.
-    Bug("dense rows that are not clipped", {"Block._scaled": skipped_for(False)}, within(opposite), TOO_FAR),
-    Bug("sparse rows that are not clipped", {"Block._scaled": skipped_for(True)}, within(opposite), TOO_FAR),
-    Bug("rows that are clipped in their scores alone", {"Block.combine": lambda _, self, r: self._X.T @ r}, within(opposite), TOO_FAR),
-    Bug("an intercept outside the bound on rows", {"Block.__init__": after(intercept_outside)}, within(WITH_INTERCEPT), TOO_FAR),
+    Bug("dense rows that are not clipped", {"BoundedBlock._scaled": skipped_for(False)}, within(opposite), TOO_FAR),
+    Bug("sparse rows that are not clipped", {"BoundedBlock._scaled": skipped_for(True)}, within(opposite), TOO_FAR),
+    Bug("rows that are clipped in their scores alone", {"BoundedBlock.combine": lambda _, self, r: self._X.T @ r}, within(opposite), TOO_FAR),
+    Bug("an intercept outside the bound on rows", {"BoundedBlock.__init__": after(intercept_outside)}, within(WITH_INTERCEPT), TOO_FAR),
     Bug("norms of dense float32 rows in single precision", {"RawBlock.norms": single_precision(False)}, norms_are_in_double_precision, f"({TOO_FAR}).*dense, single"),
     Bug("norms of sparse float32 rows in single precision", {"RawBlock.norms": single_precision(True)}, norms_are_in_double_precision, f"({TOO_FAR}).*csr, single"),
     Bug("duplicate entries of sparse rows that are not added up", {"SparseRows._usable": lambda _, self, X: X}, within(opposite), "entries in parts"),
@@ -734,19 +733,19 @@ BUGS = (
     Bug("a scale that changes with the array that it was made of", {"ColumnScaling.__post_init__": lambda _, self: None}, scales_stay_as_they_were, TOO_FAR),
     Bug("norms that overflow", {"bounded_rows._tamed": lambda _, X, huge, limit: X}, within(huge), TOO_FAR),
     Bug("products of rows in single precision", {"bounded_rows._in_double": lambda _, X: X}, rows_keep_their_bound_in_exact_arithmetic),
-    Bug("targets that are not brought to their bounds", {"Block.__init__": sets("y", lambda self, raw, bounds: raw.y)}, targets_keep_their_bounds),
+    Bug("targets that are not brought to their bounds", {"BoundedBlock.__init__": sets("y", lambda self, raw, bounds: raw.y)}, targets_keep_their_bounds),
     Bug("a clip that is forgotten after a change of coordinates", {"MappedBlock._lengths_of": times(1e-3)}, crafted(MomentsQuery), TOO_FAR),
-    Bug("a clip that is skipped for mapped sparse rows", {"MappedBlock.__init__": sets("_factor", lambda self, raw, bounds: None if sp.issparse(raw.X) else self._factor)}, within(shifted, ZERO_OUT), TOO_FAR),
+    Bug("a clip that is skipped for mapped sparse rows", {"MappedBlock.__init__": sets("_shrink", lambda self, raw, bounds: None if sp.issparse(raw.X) else self._shrink)}, within(shifted, ZERO_OUT), TOO_FAR),
     Bug("a shift that is forgotten in norms", {"mapped.sparse_lengths": lambda honest, block, m: honest(block, replace(m, shift=np.zeros(D)))}, within(shifted, ZERO_OUT), TOO_FAR),
     Bug("a sketch that is forgotten in norms of sparse rows", {"RowMap.mixes": Value(False)}, within(sketched, ZERO_OUT), TOO_FAR),
     Bug("a scale that is forgotten in norms", {"mapped.sparse_lengths": lambda honest, block, m: honest(block, replace(m, scale=np.full(D, 1e-3)))}, within(stretched), TOO_FAR),
     Bug("negative features that stay in one-sided rows", {"bounded_rows._without_negatives": lambda _, X: X}, within(one_sided_means), TOO_FAR),
-    Bug("scores that depend on the size of other rows", {"Block.scores_along": centred_scores}, margins_do_not_depend_on_other_rows),
+    Bug("scores that depend on the size of other rows", {"BoundedBlock.scores_along": centred_scores}, margins_do_not_depend_on_other_rows),
     Bug("columns that were clipped to an earlier bound", {"ScoreCache.combine_within": lambda honest, self, r, bound: honest(self, r, bound if self._clipped is None else self._clipped[0])}, kept_columns_are_those_of_the_bounded_rows),
     Bug("kept columns of rows that are not bounded", {"ScoreCache.scores": lambda honest, self, X, factor, w, shrunk: honest(self, X, None, w, shrunk)}, kept_columns_are_those_of_the_bounded_rows),
-    Bug("column values that are not clipped", {"column_moments.np.clip": lambda _, values, *args, **options: values}, crafted(ColumnMomentsQuery), TOO_FAR),
-    Bug("entries that are not clipped for vertices", {"Block.combine_within": lambda honest, self, r, bound: honest(self, r, np.inf)}, within(clipped_vertices), TOO_FAR),
-    Bug("entries that are not clipped for selections", {"Block.combine_within": lambda honest, self, r, bound: honest(self, r, np.inf)}, crafted(SelectionQuery), TOO_FAR),
+    Bug("column values that are not clipped", {"columns.np.clip": lambda _, values, *args, **options: values}, crafted(ColumnMomentsQuery), TOO_FAR),
+    Bug("entries that are not clipped for vertices", {"BoundedBlock.combine_within": lambda honest, self, r, bound: honest(self, r, np.inf)}, within(clipped_vertices), TOO_FAR),
+    Bug("entries that are not clipped for selections", {"BoundedBlock.combine_within": lambda honest, self, r, bound: honest(self, r, np.inf)}, crafted(SelectionQuery), TOO_FAR),
     # Clips of derivatives.
     *(
         Bug(f"derivatives of {type(loss).__name__} without their clip", UNCLIPPED, within(of_loss(loss)), TOO_FAR)

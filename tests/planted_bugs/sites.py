@@ -374,8 +374,12 @@ def charged_late(honest, self, query, spend):
     return answer
 
 
-def of_the_first_block(honest, kernel, marked):
-    return lambda block: kernel(block.taken(np.flatnonzero(marked[: block.y.size])))
+def of_the_first_block(honest, blocks, marked):
+    return ((block, np.flatnonzero(marked[: block.y.size])) for block in blocks)
+
+
+def of_other_rows(honest, kernel, blocks, marked):
+    return honest(kernel, blocks, None if marked is None else np.roll(marked, 1))
 
 
 def with_the_estimator(honest, self, y):
@@ -416,7 +420,7 @@ BUGS = (
     Bug("a charge missing for one site", {"SiteNoise.event": lambda honest, self, query: honest(self, query)[:-1]}, ROUND, "without being charged"),
     Bug("a charge missing for one active site", {"SiteNoise.event": lambda honest, self, query: honest(self, query)[:-1]}, partial(ROUND, activation=0.3), "without being charged", nightly=True),
     Bug("a charge missing for one masked site", {"SiteNoise.event": lambda honest, self, query: honest(self, query)[:-1]}, partial(ROUND, noise="pairwise", dropout=0.2), "without being charged", nightly=True),
-    Bug("a total that forgets sites", {"Ledger.total": lambda honest, self: honest(self) - self._sites.total}, ROUND, "does not count"),
+    Bug("a total that forgets sites", {"Ledger.total": lambda honest, self: honest(self) - self._site_total}, ROUND, "does not count"),
     Bug("amplification claimed for activation that everyone sees", {"Run.__init__": sets("_counts", lambda self, *args: np.maximum(1, np.round(self._counts * self._participation)).astype(int))}, partial(ROUND, activation=0.3), "does not fit"),
     # Workers.
     Bug("noise that is added where messages arrive", {"RemoteRows.messages": noise_on_arrival, "site.SystemNoise": Value(Silence)}, what_leaves_a_site_is_noisy, needs="cloudpickle"),
@@ -428,13 +432,13 @@ BUGS = (
     Bug("a charge after the answers of sites", {"RemoteOracle._release": charged_late}, lost_rounds_are_charged, needs="cloudpickle"),
     Bug("errors of sites that quote rows", {"site._failure": lambda _, error, what: Refusal(RuntimeError, str(error))}, refusals_of_sites_quote_no_row, needs="cloudpickle"),
     # Rows in several pieces.
-    Bug("blocks that share the public randomness of the first", {"rows_base.over_marked": of_the_first_block}, blocks_are_summed_over_the_rows_that_are_marked),
+    Bug("blocks that share the public randomness of the first", {"rows_base.with_marks": of_the_first_block}, blocks_are_summed_over_the_rows_that_are_marked),
     Bug("sites in chunks that share the public randomness of the first", {"site_rows.SiteChunks.__init__": sets("_positions", lambda self, *args: np.resize(self._positions[:4], self._positions.size))}, partial(sites_see_the_positions_of_their_rows, "chunks")),
     Bug("small sites that share the public randomness of the first", {"site_rows._Bunch.__init__": sets("_positions", lambda self, *args: self._positions % 5)}, partial(sites_see_the_positions_of_their_rows, "bunch")),
     Bug("sites that share the public randomness of the first", {"site_rows._Single.__init__": lambda honest, self, first, start, block: honest(self, first, 0, block)}, partial(sites_see_the_positions_of_their_rows, "single")),
     Bug("sites that leave weights behind", {"SiteBlock.of": lambda _, cls, block: cls(block.y, block.norms)}, sites_add_up_with_their_weights),
     # Dask.
-    Bug("marks of other rows", {"partition.over_marked": lambda honest, kernel, marked: honest(kernel, np.roll(marked, 1))}, collections_sum_as_rows_in_memory_do, needs="dask"),
+    Bug("marks of other rows", {"partition.summed": of_other_rows}, collections_sum_as_rows_in_memory_do, needs="dask"),
     Bug("a partition that is left out", {"partition.added": lambda honest, parts: honest(parts[:-1])}, collections_sum_as_rows_in_memory_do, needs="dask"),
     Bug("rows of partitions that are not bounded", LOOSE, collections_sum_as_rows_in_memory_do, needs="dask"),
     Bug("a pass over other rows", {"partition._are_same": gives(True)}, partial(collections_sum_as_rows_in_memory_do, 3.0), needs="dask"),

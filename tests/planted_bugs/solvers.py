@@ -358,7 +358,7 @@ def printed(honest, self, problem, oracle, rng):
 
 
 def charged_first_only(honest, self, event):
-    if event.query != "vertex" or not any(e.query == "vertex" for e in self._events):
+    if event.query != "vertex" or not any(e.query == "vertex" for e in self._whole.events):
         honest(self, event)
 
 

@@ -27,7 +27,7 @@ from skdp.privacy.queries import (
     SiteRequest,
 )
 from skdp.privacy.rows import (
-    Block,
+    BoundedBlock,
     ChunkedRows,
     Chunks,
     DaskRows,
@@ -293,7 +293,7 @@ def places_of_rows_tell_nothing(mapped):
     found = []
     for first in range(40):
         raw = RawBlock(X[first:], np.zeros(83 - first), None, np.full(83 - first, 1 / 128))
-        block = (MappedBlock if mapped else Block)(raw, bounds).loaded()
+        block = (MappedBlock if mapped else BoundedBlock)(raw, bounds).loaded()
         found.append(np.append(block.scores(w)[-40:], block.norms[-40:]))
     assert all(np.array_equal(one, found[0]) for one in found)
 
@@ -441,13 +441,9 @@ def rows_one_by_one(honest, self, start, stop, *pieces):
     return RawBlock(found.X, found.y, found.weights, found.shares)
 
 
-def counted_in_this_part_alone(honest, self, labelled):
-    found = honest(self, labelled)
-    return PrivacyUnits(found.codes, PrivacyUnits.of(labelled.codes).shares, found.n_units)
-
-
-def shared_in_this_part_alone(honest, partition, numbered):
-    return honest(partition, replace(numbered, totals=numbered.counts, before=0 * numbered.before))
+def counted_in_this_part_alone(honest, self, names, counts, kind):
+    numbered = honest(self, names, counts, kind)
+    return replace(numbered, totals=counts, before=0 * numbered.before)
 
 
 def counted_anew_in_each_part(honest, self, names, counts, kind):
@@ -499,7 +495,7 @@ KINDS_CONFUSED = {
 }
 PARTS = {
     "list": ("privacy_units.one_kind", in_one_list),
-    "chunks": ("unit_counts.one_kind", in_two_chunks),
+    "chunks": ("privacy_units.one_kind", in_two_chunks),
     "calls": ("visits.one_kind", in_two_calls),
     "calls of a bandit": ("visits.one_kind", in_two_calls_of_a_bandit),
 }
@@ -511,7 +507,7 @@ def pieces_as_people(honest, runs):
 
 BUGS = (
     *(Bug(f"a person with fifty rows counts as fifty ({name})", {"RawBlock.bounded_weights": every_row_whole}, partial(a_person_with_fifty_rows_moves_within_the_sensitivity, name), TOO_FAR, nightly=name not in IN_THE_DEFAULT_RUN) for name in BY_NAME if name not in ("column_moments", "metric_means", "score_moments")),
-    *(Bug(f"moments that count all rows alike ({name})", {"ColumnMomentsQuery.of_scaled": lambda honest, self, u, shares=None: honest(self, u)}, partial(a_person_with_fifty_rows_moves_within_the_sensitivity, name), TOO_FAR, nightly=name == "metric_means") for name in ("column_moments", "metric_means")),
+    *(Bug(f"moments that count all rows alike ({name})", {"UnitMoments.of_scaled": lambda honest, self, u, shares=None: honest(self, u)}, partial(a_person_with_fifty_rows_moves_within_the_sensitivity, name), TOO_FAR, nightly=name == "metric_means") for name in ("column_moments", "metric_means")),
     Bug("a number of rows in place of that of people", {"ResidentRows.__init__": counts_rows}, the_number_of_rows_is_told_by_nothing),
     Bug("a block that shares a person's weight among its own rows", {"ResidentRows._block": shared_within_a_block}, a_person_in_several_blocks_moves_within_the_sensitivity, TOO_FAR),
     Bug("samples of rows in place of people", {"ResidentRows._block": rows_one_by_one}, a_person_is_drawn_with_all_rows_or_with_none),
@@ -522,8 +518,8 @@ BUGS = (
     Bug("a minimiser over passes at which rows of people weigh differently", {"ChunkedRows.steady": Value(True)}, minimisers_of_people_in_chunks_are_refused),
     Bug("the Jacobian of one row for a person", {"PerturbedMinimumQuery._rank": Value(1)}, rows_along_all_axes_turn_the_slope_by_no_more_than_claimed, "more than claimed"),
     Bug("the vertices of one row for a person", {"perturbation._log_sum": lambda honest, mu, offset, of_units: honest(mu, offset, False)}, prices_of_people_are_above_those_of_rows),
-    Bug("rows that are counted chunk by chunk and not in the whole table", {"CountingPass.units_of": counted_in_this_part_alone}, partial(a_person_in_several_parts_moves_within_the_sensitivity, False), TOO_FAR),
-    Bug("rows that are counted partition by partition", {"partition.shared": shared_in_this_part_alone}, partial(a_person_in_several_parts_moves_within_the_sensitivity, True), TOO_FAR, needs="dask.array"),
+    Bug("rows that are counted chunk by chunk and not in the whole table", {"CountingPass.numbered": counted_in_this_part_alone}, partial(a_person_in_several_parts_moves_within_the_sensitivity, False), TOO_FAR),
+    Bug("rows that are counted partition by partition", {"CountingPass.numbered": counted_in_this_part_alone}, partial(a_person_in_several_parts_moves_within_the_sensitivity, True), TOO_FAR, needs="dask.array"),
     Bug("a person whom the border of a chunk makes two", {"UnitCounts.add": counted_anew_in_each_part}, the_number_of_parts_of_a_person_is_told_by_nothing),
     *(Bug(f"a person who is another where labels are of another type ({name})", {place: whatever_the_first_is}, partial(nobody_has_two_names, check), "two names") for name, (place, check) in PARTS.items()),
     *(Bug(f"{name} taken for one type of labels", {"privacy_units._kind": wrong}, partial(nobody_has_two_names, in_two_chunks), "two names") for name, wrong in KINDS_CONFUSED.items()),

@@ -106,15 +106,15 @@ def peeks(honest, self, *data):
     return found
 
 
-def as_seen(honest, self, oracle, n_samples, share):
-    return max(1, round(float(self._peeked.weights.sum())))
+def as_seen(honest, self, fit, oracle):
+    fit.n_samples = max(1, round(float(fit.model._peeked.weights.sum())))
 
 
 BUGS = (
     *(Bug(f"weights that count for more than the largest ({name})", {"RawBlock.bounded_weights": lambda _, self: self.weights}, partial(heavy_rows_move_within_the_sensitivity, name), TOO_FAR, nightly=name not in ("gradient", "total_weight", "second_moments")) for name in BY_NAME),
     Bug("weights that are applied twice in a difference", {"GradientDifferenceQuery._of_block": squared}, a_difference_is_that_of_gradients),
     Bug("a public centre that is not counted by rows", {"Problem.n_actual": lambda _, self: self.n_samples}, a_difference_is_that_of_gradients),
-    Bug("rows that are taken out of a block without their weights", {"Block.taken": taken_without}, parts_of_rows_add_up),
+    Bug("rows that are taken out of a block without their weights", {"BoundedBlock.taken": taken_without}, parts_of_rows_add_up),
     Bug("a share that counts rows whatever they weigh", {"GradientAndShareQuery._of_block": unweighted}, rows_of_no_weight_say_nothing_about_shares),
-    Bug("a total of weights that is read off the rows", {"PrivateLinearModel._open": peeks, "PrivateLinearModel._total_weight": as_seen}, weighted_fits_follow_from_answers),
+    Bug("a total of weights that is read off the rows", {"PrivateLinearModel._open": peeks, "TotalWeight.run": as_seen}, weighted_fits_follow_from_answers),
 )  # fmt: skip

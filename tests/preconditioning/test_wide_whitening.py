@@ -10,6 +10,7 @@ from sklearn.linear_model import LogisticRegression
 
 import skdp
 from skdp import DPLogisticRegression, DPSVMClassifier
+from skdp.estimators import Coordinates
 from skdp.privacy import Adjacency, PrivateOracle, SeededNoise
 from skdp.privacy.accounting import Ledger
 from skdp.privacy.rows import Chunks, DenseRows
@@ -220,19 +221,23 @@ def plan_of(n_samples=60_000, n_features=1500, *, estimator=DPLogisticRegression
     return skdp.plan(estimator(**given), n_samples, n_features)
 
 
+def coordinates(plan):
+    return plan.stage(Coordinates).preconditioner
+
+
 def test_it_is_taken_with_few_short_steps_where_it_is_asked_for():
     plan = plan_of()
-    assert plan.preconditioner == WideWhitening()
-    assert plan.conditioned
+    assert coordinates(plan) == WideWhitening()
+    assert plan.stage(Coordinates).acts
     assert plan.solver == PreconditionedGD(score_noise=1.5)
     assert "coordinates by WideWhitening, up to 26% of the rest" in str(plan)
-    assert plan_of(precondition="auto").preconditioner == Whitening()
+    assert coordinates(plan_of(precondition="auto")) == Whitening()
 
 
 def test_steps_are_many_where_few_were_not_made_for_the_budget():
     plan = plan_of(epsilon=20.0)
     assert plan.solver == GD()
-    assert plan.conditioned
+    assert plan.stage(Coordinates).acts
 
 
 @pytest.mark.parametrize(
@@ -243,7 +248,7 @@ def test_steps_are_many_where_few_were_not_made_for_the_budget():
 def test_it_is_the_default_where_rows_or_budget_are_too_few_for_it(n_samples, n_features, epsilon):
     wide = plan_of(n_samples, n_features, epsilon=epsilon)
     assert wide == plan_of(n_samples, n_features, epsilon=epsilon, precondition="auto")
-    assert wide.preconditioner == Whitening()
+    assert coordinates(wide) == Whitening()
 
 
 @pytest.mark.parametrize("n_samples", [200, 60_000])
@@ -256,7 +261,7 @@ def test_sparse_rows_are_refused_however_many_they_are(n_samples):
 def test_other_losses_and_named_solvers_take_its_coordinates():
     assert plan_of(estimator=DPSVMClassifier).solver == GD()
     assert plan_of(solver="gd").solver == GD()
-    assert plan_of(solver="gd").preconditioner == WideWhitening()
+    assert coordinates(plan_of(solver="gd")) == WideWhitening()
 
 
 def test_many_sparse_features_are_refused():

@@ -2,11 +2,7 @@
 
 from math import inf
 
-import dp_accounting
 import pytest
-from by_night import by_night
-from dp_accounting.pld import PLDAccountant
-from dp_accounting.rdp import RdpAccountant
 
 from skdp.privacy.accounting import (
     ExponentialEvent,
@@ -49,29 +45,6 @@ def test_more_total_never_means_less_epsilon(calculus):
     epsilons = [calculus.epsilon(total, 1e-6) for total in totals]
     assert epsilons == sorted(epsilons)
     assert epsilons[0] == 0.0
-
-
-@pytest.mark.parametrize("noise", [3.0, 20.0, *by_night(0.7)])
-def test_gaussian_dp_agrees_with_a_numerical_accountant(noise):
-    steps, delta = 10, 1e-5
-    accountant = PLDAccountant()
-    accountant.compose(dp_accounting.GaussianDpEvent(noise), steps)
-    total = steps * GaussianDP().cost(GaussianEvent(query="q", sensitivity=1, noise_scale=noise))
-    exact = GaussianDP().epsilon(total, delta)
-    assert exact <= accountant.get_epsilon(delta) * (1 + 1e-9)
-    assert exact == pytest.approx(accountant.get_epsilon(delta), rel=2e-3)
-
-
-@pytest.mark.parametrize("noise", [0.7, 3.0, 20.0])
-def test_zcdp_agrees_with_a_renyi_accountant(noise):
-    steps, delta = 10, 1e-5
-    orders = [1 + x / 20 for x in range(1, 4000)]
-    accountant = RdpAccountant(orders)
-    accountant.compose(dp_accounting.GaussianDpEvent(noise), steps)
-    total = steps / noise**2
-    own = ZeroConcentratedDP().epsilon(total, delta)
-    assert own == pytest.approx(accountant.get_epsilon(delta), rel=1e-3)
-    assert own >= GaussianDP().epsilon(total, delta)
 
 
 @every_calculus

@@ -49,7 +49,7 @@ def gaussian(mu, adjacency=ONE):
 
 
 def claim(epsilon, calculus, adjacency=ONE):
-    return SpendBound.planned(epsilon, D, calculus, adjacency)
+    return SpendBound(epsilon, D, calculus, adjacency)
 
 
 def fullest(calculus, epsilon, adjacency=ONE):
@@ -152,7 +152,7 @@ def test_equal_shares_of_mu_squared_are_the_whole_and_no_more(n):
 
 def test_sums_of_decimal_numbers_are_the_whole():
     keeper = SumsFilter(0.3, 3e-6, ONE)
-    one = keeper.reserved(SpendBound.planned(0.1, 1e-6, GaussianDP(), ONE))
+    one = keeper.reserved(SpendBound(0.1, 1e-6, GaussianDP(), ONE))
     assert keeper.holds(Amount(one.main + one.main + one.main, one.delta + one.delta + one.delta))
 
 
@@ -161,9 +161,7 @@ def test_what_is_left_is_accepted_and_no_more_than_that(rule):
     keeper = rule(E, D, ONE)
     spent = keeper.reserved(claim(0.7, GaussianDP()))
     left = keeper.left(spent)
-    more = keeper.reserved(
-        SpendBound.planned(left.epsilon, max(left.delta, 1e-300), GaussianDP(), ONE)
-    )
+    more = keeper.reserved(SpendBound(left.epsilon, max(left.delta, 1e-300), GaussianDP(), ONE))
     total = spent.main + more.main
     assert total == pytest.approx(keeper.limit.main, rel=1e-6)
 

@@ -258,16 +258,6 @@ def test_a_finite_budget_is_never_exact_however_large():
     assert Ledger(inf, 1e-5).anew().exact
 
 
-def test_gaussian_and_exponential_releases_add_up_under_zcdp():
-    ledger = Ledger(1.0, 1e-5, calculus=ZeroConcentratedDP())
-    ledger.charge(gaussian(0.5 * ledger.limit))
-    ledger.charge(choice(0.25 * ledger.limit))
-    assert ledger.total == pytest.approx(0.75 * ledger.limit, rel=1e-14)
-    with pytest.raises(BudgetExceededError):
-        ledger.charge(choice(0.26 * ledger.limit))
-    ledger.charge(gaussian(0.24 * ledger.limit))
-
-
 @pytest.mark.parametrize("epsilon", [-1.0, float("nan")])
 def test_an_impossible_epsilon_is_refused(epsilon):
     with pytest.raises(ValueError, match="epsilon"):

@@ -19,7 +19,7 @@ from skdp.privacy.queries import (
     ScoreMomentsQuery,
 )
 from skdp.privacy.rows import (
-    Block,
+    BoundedBlock,
     DenseRows,
     MappedBlock,
     PrivacyUnits,
@@ -27,7 +27,7 @@ from skdp.privacy.rows import (
     SparseRows,
     cut,
 )
-from skdp.privacy.streams import CallOfUnits, StreamPlan
+from skdp.privacy.streams import Call, StreamPlan
 from skdp.problem import InfluenceBounds, Problem, RowBounds, RowMap, TargetBounds
 from skdp.problem.losses import Huber, Logistic, Softmax
 
@@ -102,7 +102,7 @@ def test_what_is_computed_of_a_row_does_not_tell_how_many_rows_others_have(mappe
         part = np.asarray(X[first:], order=order)
         shares = np.full(len(part), 1 / 64)
         raw = RawBlock(part, np.zeros(len(part)), None, shares)
-        block = (MappedBlock if mapped else Block)(raw, bounds).loaded()
+        block = (MappedBlock if mapped else BoundedBlock)(raw, bounds).loaded()
         return block.scores(w)[-40:], block.norms[-40:]
 
     for order in "CF":
@@ -323,7 +323,7 @@ def test_whether_rows_of_people_lie_together_tells_nothing_of_them(where):
     def computed(X, labels, of_a_stream):
         rows = DenseRows(X, np.zeros(len(X)), None, PrivacyUnits.of(labels))
         if of_a_stream:
-            call = CallOfUnits(DenseRows(X, np.zeros(len(X))), labels)
+            call = Call(DenseRows(X, np.zeros(len(X))), labels)
             others = np.array([label < 39 for label in call.row_labels()])
             rows = call.counting(np.ones(call.n_samples, dtype=bool))
         else:

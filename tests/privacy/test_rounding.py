@@ -167,7 +167,9 @@ def test_products_of_a_map_are_counted_beside_additions(mixed):
     n, d = 20, 200_000
     matrix = np.full((d, 2), 1 / sqrt(d)) if mixed else None
     bounds = RowBounds(1.0, 1.0, None, RowMap(np.ones(d), matrix, np.zeros(2 if mixed else d), 1.0))
-    margin = RowMeansQuery(bounds, n).rounding / spread(bounds, 1.0, bounds.row_norm)
+    margin = RowMeansQuery(Problem(Logistic(), n, 2 if mixed else d, bounds)).rounding / spread(
+        bounds, 1.0, bounds.row_norm
+    )
     assert (margin >= 2 * n * gamma(d)) == mixed
 
 
@@ -190,11 +192,12 @@ def test_the_spread_is_one_without_a_map():
 
 @pytest.mark.parametrize("adjacency", Adjacency)
 def test_the_receipt_shows_the_inflated_sensitivity_and_the_noise_is_for_it(adjacency):
-    bounds, n = RowBounds(1.0, 1.0), 10**6
+    n = 10**6
+    problem = Problem(Logistic(), n, 3, RowBounds(1.0, 1.0))
     queries = (
-        GradientQuery(Problem(Logistic(), n, 3, bounds), np.zeros(4), 0.5),
-        MomentsQuery(bounds, n, 4, full=True),
-        RowMeansQuery(bounds, n),
+        GradientQuery(problem, np.zeros(4), 0.5),
+        MomentsQuery(problem, full=True),
+        RowMeansQuery(problem),
     )
     for query in queries:
         mechanism = query.mechanism(adjacency, Spend(0.25))

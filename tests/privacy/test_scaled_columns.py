@@ -147,7 +147,7 @@ def test_one_negative_entry_does_not_decide_how_other_rows_count():
     X = np.random.default_rng(5).uniform(low, high, size=(N, D))
     other = X.copy()
     other[0, 0] = -1e-9
-    query = RowMeansQuery(bounds, N, 1)
+    query = RowMeansQuery(Problem(Logistic(), N, D, bounds))
     moved = np.linalg.norm(query.evaluate(store(X)) - query.evaluate(store(other)))
     assert moved <= query.sensitivity(Adjacency.REPLACE_ONE)
 

@@ -24,7 +24,7 @@ from skdp.privacy.accounting import (
     subsampling,
 )
 from skdp.privacy.queries import GradientQuery, SampledGradientQuery
-from skdp.privacy.rows import Block, DenseRows
+from skdp.privacy.rows import BoundedBlock, DenseRows
 from skdp.problem import Problem, RowBounds
 from skdp.problem.losses import Logistic
 from skdp.solvers import plan_block, schedules
@@ -378,6 +378,6 @@ def test_scores_of_drawn_rows_do_not_tell_who_else_is_drawn():
 
 
 def test_scores_by_the_place_of_a_row_are_caught(monkeypatch):
-    monkeypatch.setattr(Block, "_products", lambda self, w: self._X @ w)
+    monkeypatch.setattr(BoundedBlock, "along", lambda self, v: self._scaled(self._X @ v))
     with pytest.raises(AssertionError):
         check_drawn_row()

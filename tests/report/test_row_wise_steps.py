@@ -5,9 +5,11 @@ data sets with other numbers of rows, which are secret under ``privacy_unit``.
 """
 
 import re
+from itertools import product
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from examples_of_steps import (
     FREE_STEPS,
     NUMBER_OF_ROWS_MATTERS,
@@ -16,17 +18,27 @@ from examples_of_steps import (
     fitted_for_people,
     people,
     refusal_for_people,
+    rows_for,
     step_of,
+    usual_step,
 )
+from sklearn.base import clone
 from sklearn.compose import ColumnTransformer, TransformedTargetRegressor, make_column_selector
+from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, Normalizer, OneHotEncoder, SplineTransformer
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    Normalizer,
+    OneHotEncoder,
+    PolynomialFeatures,
+    SplineTransformer,
+)
 from sklearn.random_projection import GaussianRandomProjection, SparseRandomProjection
 
 import skdp
 from skdp.preprocessing import FreeTransformer
 from skdp.privacy import PrivacyUnit
-from skdp.reporting import TABLE, verdict_of
+from skdp.reporting import TABLE, Columns, verdict_of
 
 PROJECTIONS = (GaussianRandomProjection, SparseRandomProjection)
 
@@ -52,6 +64,38 @@ def test_every_step_of_the_table_is_tried_with_all_of_its_parameters():
     assert set(FREE_STEPS) == covered | set(FreeTransformer.__subclasses__())
     for kind, values in FREE_STEPS.items():
         assert set(kind._get_param_names()) <= set(values), f"{kind.__name__} has more parameters"
+
+
+@pytest.mark.parametrize("kind", [k for k in FREE_STEPS if k in TABLE], ids=lambda k: k.__name__)
+def test_whoever_follows_the_advice_of_a_rule_breaks_it_no_more(kind):
+    """Sets the values that it names, or those of a covered step for parameters that it names."""
+    suited = usual_step(kind).get_params()
+    for step in (step_of(k, parameters) for k, parameters in cases() if k is kind):
+        for rule in (rule for rule in TABLE[kind].rules if rule.broken_by(step)):
+            named = [n for n in suited if re.search(rf"\b{n}\b", rule.verdict.why)]
+            advice = dict(rule.changes) or {name: suited[name] for name in named}
+            assert advice or "function" in rule.does or rule.kind == "leaks"
+            assert not advice or not rule.broken_by(clone(step).set_params(**advice))
+
+
+@pytest.mark.filterwarnings("ignore:The parameter 'token_pattern':UserWarning")
+@pytest.mark.parametrize("kind", [k for k, e in TABLE.items() if e.after], ids=lambda k: k.__name__)
+def test_rows_that_come_out_are_within_what_is_said_of_the_columns(kind):
+    scales = (1, 1 / 3, -1 / 3) if kind is PolynomialFeatures else (1,)
+    tried = [step_of(k, parameters) for k, parameters in cases() if k is kind]
+    for step, scale in product((s for s in tried if verdict_of(s).kind == "covered"), scales):
+        rows, before = next(iter(rows_for(step)[0].values())), Columns()
+        if isinstance(rows, np.ndarray):
+            rows = rows * scale
+            before = Columns((float(rows.min()), float(rows.max())))
+        told = TABLE[kind].after(step, before)
+        out = clone(step).fit_transform(rows)
+        out = np.asarray(out.toarray() if sp.issparse(out) else out, dtype=float)
+        low, high = told.bounds or (-np.inf, np.inf)
+        # Models bring what is filled in to the range.
+        assert kind is SimpleImputer or (low <= out.min() and out.max() <= high)
+        norm = np.inf if told.norm is None else told.norm
+        assert np.linalg.norm(out, axis=1).max() <= norm * (1 + 1e-12)
 
 
 @pytest.mark.parametrize("kind", PROJECTIONS)

@@ -167,10 +167,10 @@ def test_there_is_no_opening_where_it_would_not_be_the_first_gradient(change):
 
 def test_it_is_the_default_for_classification_of_sparse_rows_in_public_coordinates():
     mapped = RowBounds(1.0, 0.1, row_map=RowMap(np.ones(D), None, np.zeros(D), 1.0))
-    assert type(choose("auto", problem(bounds=mapped))) is DualAveraging
-    assert type(choose("auto", problem())) is not DualAveraging
-    assert type(choose("auto", problem(bounds=mapped, sparse=False))) is not DualAveraging
-    assert type(choose("auto", problem(bounds=mapped, n_features=1000))) is not DualAveraging
+    assert type(choose("auto", problem(bounds=mapped))[0]) is DualAveraging
+    assert type(choose("auto", problem())[0]) is not DualAveraging
+    assert type(choose("auto", problem(bounds=mapped, sparse=False))[0]) is not DualAveraging
+    assert type(choose("auto", problem(bounds=mapped, n_features=1000))[0]) is not DualAveraging
 
 
 @pytest.mark.parametrize("loss", ["squared_hinge", "hinge", "huberised_hinge"])

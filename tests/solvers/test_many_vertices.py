@@ -31,7 +31,7 @@ def problem(**changes):
 
 
 def vertices(task):
-    return isinstance(choose("auto", task), FrankWolfe)
+    return isinstance(choose("auto", task)[0], FrankWolfe)
 
 
 @pytest.mark.parametrize("constraint", [L1Ball(3.0), Simplex(1.0)], ids=str)

@@ -2,6 +2,7 @@
 
 import warnings
 from dataclasses import replace
+from functools import partial
 from math import inf, sqrt
 
 import numpy as np
@@ -148,7 +149,8 @@ def test_samples_are_unbiased_and_as_large_as_the_batch():
         DenseRows(X, y), Ledger(1e12, DELTA, calculus=block), Adjacency.REPLACE_ONE, source()
     ).for_problem(problem)
     spend = oracle.reserved.spends[0]
-    answers = np.array([oracle.sampled_gradient_difference(w, w0, spend=spend) for _ in range(500)])
+    difference = partial(oracle.gradient_difference, sampled=True)
+    answers = np.array([difference(w, w0, spend=spend) for _ in range(500)])
     p0, p = 0.5, 1 / (1 + np.exp(-X @ w))
     differences = X * (p - p0)[:, None]
     centred = differences - problem.smoothness / 2 * (w - w0)
@@ -156,7 +158,7 @@ def test_samples_are_unbiased_and_as_large_as_the_batch():
     error = (answers.mean(axis=0) - differences.mean(axis=0)) / np.sqrt(variance / 500)
     assert np.abs(error).max() < 5
     np.testing.assert_allclose(answers.var(axis=0), variance, rtol=0.4)
-    answers = np.array([oracle.sampled_gradient(w, spend=spend) for _ in range(500)])
+    answers = np.array([oracle.gradient(w, spend=spend, sampled=True) for _ in range(500)])
     gradients = X * (p - y)[:, None]
     variance = (1 - 0.2) / 0.2 * (gradients**2).sum(axis=0) / N**2
     error = (answers.mean(axis=0) - gradients.mean(axis=0)) / np.sqrt(variance / 500)
@@ -195,10 +197,10 @@ def test_a_sample_is_charged_before_rows_are_read():
     oracle = PrivateOracle(Unreadable(X, y), ledger, Adjacency.REPLACE_ONE, source())
     spend = oracle.reserved.spends[0]
     with pytest.raises(OSError, match="rows were read"):
-        oracle.for_problem(problem).sampled_gradient(np.ones(D), spend=spend)
+        oracle.for_problem(problem).gradient(np.ones(D), spend=spend, sampled=True)
     assert [e.count for e in drawn(ledger)] == [1]
     with pytest.raises(BudgetExceededError, match="Nothing was read"):
-        oracle.for_problem(problem).sampled_gradient(np.ones(D), spend=spend)
+        oracle.for_problem(problem).gradient(np.ones(D), spend=spend, sampled=True)
 
 
 def test_without_minibatches_accounting_is_as_before():

@@ -12,6 +12,7 @@ from sklearn.metrics import log_loss
 
 import skdp
 from skdp import DPLogisticRegression
+from skdp.estimators import ScoreScale
 from skdp.privacy import Adjacency, PrivateOracle, SeededNoise
 from skdp.privacy.accounting import Ledger
 from skdp.privacy.queries import ScoreScaleQuery
@@ -211,7 +212,7 @@ def fitted(facts=None, table=X, **options):
 @pytest.mark.parametrize("solver", ["gd", "svrg", "objective_perturbation", "preconditioned_gd"])
 def test_it_is_on_by_default_and_changes_no_prediction(solver, monkeypatch):
     model, plain = with_and_without(monkeypatch, lambda: fitted(solver=solver))
-    assert model.plan_.temperature is not None
+    assert model.plan_.stage(ScoreScale) is not None
     asked = [event.query for event in model.privacy_ledger_]
     assert asked.count("score_scale") == 1
     assert asked[-1] == "score_scale"
@@ -278,7 +279,7 @@ def test_a_perturbed_minimum_keeps_more_than_half_of_the_budget():
             solver="objective_perturbation",
             precondition=Whitening(share=share),
         )
-        return skdp.plan(model, 20_000, 3).temperature
+        return skdp.plan(model, 20_000, 3).stage(ScoreScale)
 
     assert planned(0.1) is not None
     # It would be refused after the coordinates are paid for.
@@ -287,7 +288,7 @@ def test_a_perturbed_minimum_keeps_more_than_half_of_the_budget():
 
 def test_hinge_losses_constraints_and_streams_of_sums_go_without():
     constrained = fitted(constraint=L2Ball(5.0))
-    assert constrained.plan_.temperature is None
+    assert constrained.plan_.stage(ScoreScale) is None
     with pytest.warns(UserWarning, match="random_state"):
         stream = DPLogisticRegression(
             epsilon=1.0,

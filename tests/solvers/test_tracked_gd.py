@@ -72,8 +72,8 @@ def test_refuses_losses_of_classification():
 def test_is_chosen_for_regression_in_conditioned_coordinates():
     problem, _, _ = white_problem()
     unmapped = replace(problem, bounds=RowBounds(3.0, 0.0, problem.bounds.target))
-    assert isinstance(choose("auto", problem), TrackedGD)
-    assert not isinstance(choose("auto", unmapped), TrackedGD)
+    assert isinstance(choose("auto", problem)[0], TrackedGD)
+    assert not isinstance(choose("auto", unmapped)[0], TrackedGD)
 
 
 @pytest.mark.parametrize("loss", [Squared(), Huber(0.5)], ids=str)

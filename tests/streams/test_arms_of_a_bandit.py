@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from sessions_of_bandits import D, K, Silence, T, replaced, stream
+from sessions_of_bandits import D, K, Silence, T, fed_to_streams, replaced, stream
 
 from skdp.bandit.policies import HDBPolicy
 from skdp.privacy import Adjacency
 from skdp.privacy.accounting import Ledger
-from skdp.privacy.bandit_sessions import ArmStreams, StreamsPlan
+from skdp.privacy.bandit_sessions import ArmStreams
 from skdp.privacy.streams import Stream
 from skdp.problem import BanditProblem, CubeBounds
 from skdp.problem.losses import Logistic, Squared
@@ -16,37 +16,24 @@ from skdp.solvers import FTRL, FrankWolfe
 SOLVERS = [FTRL(), FrankWolfe(batch=1, noise="gumbel"), FrankWolfe(batch=2)]
 
 
-def opened(solver, loss=None, adjacency=Adjacency.REPLACE_ONE):
+def planned(solver, loss=None, adjacency=Adjacency.REPLACE_ONE):
     problem = BanditProblem(K, D, T, loss or Squared(), CubeBounds(1.0, 0.0), 1.0, 1e-5, adjacency)
-    plan = HDBPolicy(solver=solver, forced=2).plan(problem)
-    assert isinstance(plan, StreamsPlan)
+    return HDBPolicy(solver=solver, forced=2).plan(problem), problem
+
+
+def opened(solver, loss=None, adjacency=Adjacency.REPLACE_ONE):
+    plan, problem = planned(solver, loss, adjacency)
     ledger = Ledger(1.0, 1e-5, calculus=plan.calculus)
     return ArmStreams(plan, problem, ledger, adjacency, Silence()), ledger
 
 
-def fed(rows, monkeypatch, solver=SOLVERS[0]):
-    """Rows and targets that each stream was fed, in order."""
-    session, _ = opened(solver)
-    order, seen = {id(s): k for k, s in enumerate(session._streams)}, [[] for _ in range(K)]
-
-    def feed(self, rows):
-        seen[order[id(self)]] += list(np.c_[rows.X, rows.y])
-
-    monkeypatch.setattr(Stream, "feed", feed)
-    X, arms, y = rows
-    start = 0
-    while session.room:
-        stop = start + session.room
-        session.add(X[start:stop], arms[start:stop], y[start:stop])
-        session.close()
-        start = stop
-    monkeypatch.undo()
-    return [np.array(rows) for rows in seen]
+def fed(rows):
+    return fed_to_streams(*planned(SOLVERS[0]), rows)
 
 
-def test_every_arm_takes_a_step_at_every_user_after_the_forced_ones(monkeypatch):
+def test_every_arm_takes_a_step_at_every_user_after_the_forced_ones():
     X, arms, y = stream()
-    seen = fed((X, arms, y), monkeypatch)
+    seen = fed((X, arms, y))
     for k in range(K):
         own = (arms == k)[:, None] * np.c_[X, y]
         expected = np.concatenate([own[2 * k : 2 * k + 2], own[2 * K :]])
@@ -55,10 +42,10 @@ def test_every_arm_takes_a_step_at_every_user_after_the_forced_ones(monkeypatch)
 
 @pytest.mark.parametrize("i", range(T))
 @pytest.mark.parametrize("arm", range(K))
-def test_a_replaced_user_is_one_row_of_two_streams_at_most(i, arm, monkeypatch):
+def test_a_replaced_user_is_one_row_of_two_streams_at_most(i, arm):
     rows = stream()
     other = replaced(rows, i, -rows[0][i], arm, -rows[2][i])
-    before, after = fed(rows, monkeypatch), fed(other, monkeypatch)
+    before, after = fed(rows), fed(other)
     changed = [k for k in range(K) if not np.array_equal(before[k], after[k])]
     assert set(changed) <= {rows[1][i], arm}
     for k in changed:
@@ -72,7 +59,7 @@ def test_streams_are_fed_once_a_block_however_users_come(monkeypatch):
     X, arms, y = stream()
     session, _ = opened(SOLVERS[0])
     session.add(X[:2], arms[:2], y[:2])
-    assert session.due
+    assert session.room == 0
     sizes, honest = [], Stream.feed
     monkeypatch.setattr(
         Stream, "feed", lambda self, rows: sizes.append(rows.n_samples) or honest(self, rows)
@@ -96,7 +83,7 @@ def test_synthetic_rows_add_nothing(loss, solver):
         session.add(X[start:stop], np.zeros(stop - start, dtype=int), y[start:stop])
         session.close()
         start = stop
-    first = session.weights()[0]
+    first = session._sums()[0]
     assert np.any(first)
     np.testing.assert_array_equal([s._session._total for s in session._streams[1:]], 0.0)
 

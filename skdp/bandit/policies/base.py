@@ -3,27 +3,33 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, fields
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from math import ceil, floor, log
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, final
+from typing import Any, ClassVar, Literal, final
 
 import numpy as np
+from sklearn.utils._param_validation import Interval
 
 from ...privacy.accounting.calculus import Calculus, GaussianDP
 from ...privacy.bandit_sessions.bandit_plans import Plan
 from ...problem.bandit_problem import BanditProblem
-from .choices import Rule
+from ...solvers.base import Hyperparameters
+from ...validation import check_hyperparameters
+from .choices import Greedy, RoundRobin, Rule
 
-if TYPE_CHECKING:
-    from ...privacy.bandit_sessions.base import ArmSession
+Ask = Callable[..., Any]
 
-# Ends of blocks are listed, and there would be no end of them if blocks hardly grew.
-LEAST_GROWTH = 1.001
+# What hyperparameters of several policies may be. Ends of blocks are listed, and there would be no
+# end of them if blocks hardly grew.
+POSITIVE = Interval(Real, 1e-50, 1e6, closed="both")
+GROWTH = Interval(Real, 1.001, 1e6, closed="both")
+_LEAST_FIRST_BLOCK = 16
 
 
 @dataclass(frozen=True)
-class Policy(ABC):
+class Policy(Hyperparameters, ABC):
     """A deterministic function of public facts and of released answers.
 
     Fields are hyperparameters. A policy says what it will ask, when, and how often; the session
@@ -32,18 +38,18 @@ class Policy(ABC):
 
     ``calculus`` says how the ledger adds up what the plan costs; ``contexts`` whether contexts are
     bounded by their l2 norm or entry by entry; ``anytime`` whether it can go on from one epoch to
-    the next, as a stream without a horizon needs it.
+    the next, as a stream without a horizon needs it; ``hyperparameters`` what each of them may be.
     """
 
     calculus: ClassVar[Calculus] = GaussianDP()
     contexts: ClassVar[Literal["norm", "entries"]] = "norm"
     anytime: ClassVar[bool] = True
+    hyperparameters: ClassVar[dict[str, list[Any]]] = {}
 
     @final
     def __post_init__(self) -> None:
         self.set_params(**self.get_params())
 
-    @abstractmethod
     def check(self, problem: BanditProblem) -> None:
         """Refuse hyperparameters that make no sense, before anything is paid.
 
@@ -57,25 +63,19 @@ class Policy(ABC):
         ValueError
             Naming the hyperparameter and what it needs.
         """
+        del problem
+        check_hyperparameters(self.hyperparameters, self.get_params(), type(self).__name__)
 
     @abstractmethod
-    def plan(self, problem: BanditProblem) -> Plan:
-        """All that will be asked, for users who come one after the other.
+    def plan(self, problem: BanditProblem, *, at_once: bool = False) -> Plan:
+        """All that will be asked.
 
         Parameters
         ----------
         problem : BanditProblem
             Public facts.
-        """
-
-    @abstractmethod
-    def plan_at_once(self, problem: BanditProblem) -> Plan:
-        """All that will be asked of users who are all there already.
-
-        Parameters
-        ----------
-        problem : BanditProblem
-            Public facts.
+        at_once : bool, default=False
+            Whether users are all there already, and do not come one after the other.
         """
 
     @abstractmethod
@@ -88,12 +88,11 @@ class Policy(ABC):
             Public facts.
         """
 
-    @abstractmethod
     def go_on(self, problem: BanditProblem, rule: Rule, memory: Any, seen: int) -> tuple[Rule, Any]:
         """The rule and the memory at the start of an epoch, from those at the end of the last.
 
-        An epoch is learned from users of its own, who are in no other one, so that what is taken
-        over is all that it knows of those before.
+        By default it begins anew. An epoch is learned from users of its own, who are in no other
+        one, so that what is taken over is all that it knows of those before.
 
         Parameters
         ----------
@@ -106,17 +105,21 @@ class Policy(ABC):
         seen : int
             Number of users before the epoch.
         """
+        del rule, memory, seen
+        return self.start(problem)
 
     @abstractmethod
-    def learn(self, problem: BanditProblem, session: ArmSession, memory: Any) -> tuple[Rule, Any]:
+    def learn(self, problem: BanditProblem, ask: Ask, seen: int, memory: Any) -> tuple[Rule, Any]:
         """Ask what is due, and return the rule from now on and the memory.
 
         Parameters
         ----------
         problem : BanditProblem
             Public facts.
-        session : ArmSession
-            Answers what its plan says.
+        ask : callable
+            Answers what the plan says, see :meth:`skdp.privacy.bandit_sessions.ArmSession.ask`.
+        seen : int
+            Number of users of the epoch so far.
         memory : object
             As it was returned before.
         """
@@ -126,64 +129,28 @@ class Policy(ABC):
         """The whole budget in mu^2."""
         return self.calculus.limit(problem.epsilon, problem.delta)
 
-    @classmethod
-    @final
-    def option(cls) -> str:
-        """The string that selects this policy: its module's name."""
-        return cls.__module__.rpartition(".")[2]
-
-    @final
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Hyperparameters by name, so that a search can reach ``policy__name``."""
-        del deep  # A policy has no nested estimators.
-        return {f.name: getattr(self, f.name) for f in fields(self)}
-
-    @final
-    def set_params(self, **params: Any) -> Self:
-        """Change hyperparameters in place, as scikit-learn's searches do on their own clones."""
-        known = {f.name for f in fields(self)}
-        for name, value in params.items():
-            if name not in known:
-                raise ValueError(
-                    f"{type(self).__name__} needs one of its hyperparameters {sorted(known)}, got "
-                    f"{name!r}; set another one."
-                )
-            object.__setattr__(self, name, _in_double(value))
-        return self
+    def _kept(self, value: Any) -> Any:
+        # Not in single precision, which would go on through all sums.
+        if not isinstance(value, Real) or isinstance(value, Integral | float):
+            return value
+        try:
+            return float(value)
+        except OverflowError:
+            return value  # A fraction, which is refused as too large.
 
 
-def _in_double(value: Any) -> Any:
-    """A number that is not whole as a float, or single precision would go on through all sums."""
-    if not isinstance(value, Real) or isinstance(value, Integral | float):
-        return value
-    try:
-        return float(value)
-    except OverflowError:
-        return value  # A fraction, which is refused as too large.
-
-
-def growing_blocks(horizon: int, first: int, growth: float) -> tuple[int, ...]:
-    """Ends of blocks that grow by a factor, counted backwards from the horizon.
+def growing_blocks(
+    problem: BanditProblem, growth: float, *, at_once: bool, first: int = 0
+) -> tuple[int, ...]:
+    """Increasing ends of blocks that grow by a factor, counted backwards from the horizon.
 
     The last block but one ends at ``horizon / growth``, so that every release but the last serves
     about as many users, relative to those it is made of. The last one, at the horizon, serves
-    whoever publishes the final model.
-
-    Parameters
-    ----------
-    horizon : int
-        Number of users.
-    first : int
-        No block ends before this many users, unless the horizon does.
-    growth : float
-        The factor, at least ``LEAST_GROWTH``.
-
-    Returns
-    -------
-    tuple of int
-        Increasing; the last is the horizon.
+    whoever publishes the final model. None ends before ``first`` users, two users an arm and 16 in
+    all, unless the horizon does. Users who are all there at once are one block.
     """
-    count = max(0, floor(log(horizon / first) / log(growth)))
+    horizon, first = problem.horizon, max(2 * problem.n_arms, _LEAST_FIRST_BLOCK, first)
+    count = 0 if at_once else max(0, floor(log(horizon / first) / log(growth)))
     ends = {ceil(horizon * growth**-j) for j in range(1, count + 1)}
     return (*sorted(e for e in ends if e < horizon), horizon)
 
@@ -194,59 +161,52 @@ def zero_weights(problem: BanditProblem) -> np.ndarray:
 
 
 @dataclass(frozen=True, eq=False)
-class Average:
-    """Released weights so far.
+class _Average:
+    """Average of the models of blocks, by the squares of their sizes, and the sum of these.
 
     The noise of a block's model falls with its size, so weights that are inverse to variances go
-    with the square.
-
-    Parameters
-    ----------
-    w : ndarray
-        Average of the weights of blocks.
-    weight : float, default=0.0
-        Sum of the squared sizes of blocks.
-    seen : int, default=0
-        Number of users in them.
+    with the square. ``seen`` is the number of users in them.
     """
 
     w: np.ndarray
     weight: float = 0.0
     seen: int = 0
 
-    def with_block(self, w: np.ndarray, seen: int) -> Average:
-        """The average with one more block, which ends after this many users.
 
-        Parameters
-        ----------
-        w : ndarray
-            Weights of the block.
-        seen : int
-            Number of users up to its end.
-        """
-        added = float(seen - self.seen) ** 2
-        total = self.weight + added
-        return Average(self.w + (w - self.w) * (added / total), total, seen)
+@dataclass(frozen=True)
+class AveragingPolicy(Policy, ABC):
+    """A base of policies that fit each growing block anew and act greedily on the average."""
+
+    @final
+    def start(self, problem: BanditProblem) -> tuple[Rule, Any]:
+        """Every arm in turn."""
+        w = zero_weights(problem)
+        return RoundRobin(w), _Average(w)
+
+    @final
+    def go_on(self, problem: BanditProblem, rule: Rule, memory: Any, seen: int) -> tuple[Rule, Any]:
+        """Go on with the average, to which the users before count as one block."""
+        del problem
+        average = _Average(rule.w, float(seen) ** 2) if memory is None else replace(memory, seen=0)
+        return Greedy(average.w), average
+
+    @final
+    def learn(self, problem: BanditProblem, ask: Ask, seen: int, memory: Any) -> tuple[Rule, Any]:
+        """Fit the block, average, act greedily."""
+        size = seen - memory.seen
+        w, total = self._fitted(problem, ask, size), memory.weight + float(size) ** 2
+        w = memory.w + (w - memory.w) * (float(size) ** 2 / total)
+        return Greedy(w), _Average(w, total, seen)
+
+    @abstractmethod
+    def _fitted(self, problem: BanditProblem, ask: Ask, size: int) -> np.ndarray:
+        """Weights of all arms from the users of one block, from zero."""
 
 
 def toward(w: np.ndarray, vertices: np.ndarray, radius: float, steps: np.ndarray) -> np.ndarray:
-    """Weights moved towards signed coordinates.
+    """Weights (K, p) moved by steps (K,), from 0 to 1, towards vertices of the l1 ball.
 
-    Parameters
-    ----------
-    w : ndarray of shape (K, p)
-        Weights.
-    vertices : ndarray of int of shape (K,)
-        j < p for coordinate j, p + j for minus it, -1 to stay.
-    radius : float
-        Radius of the l1 ball.
-    steps : ndarray of shape (K,)
-        How far, from 0 to 1.
-
-    Returns
-    -------
-    ndarray of shape (K, p)
-        A fresh array.
+    Of vertices (K,), j < p is coordinate j, p + j is minus it, and -1 is to stay.
     """
     K, p = w.shape
     steps = np.where(vertices < 0, 0.0, steps)

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import hypot, sqrt
-from typing import TYPE_CHECKING, Any, cast
+from numbers import Real
+from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.utils._param_validation import Interval
 
-from ...privacy.bandit_sessions.bandit_plans import MomentPlan, Plan
+from ...privacy.bandit_sessions.bandit_plans import ArmMoments, Plan
 from ...problem.bandit_problem import BanditProblem
-from ...validation import check_numbers, shown
-from .base import LEAST_GROWTH, Policy, growing_blocks, zero_weights
+from .base import GROWTH, Ask, Policy, growing_blocks, zero_weights
 from .choices import Greedy, RoundRobin, Rule, Thompson
-
-if TYPE_CHECKING:
-    from ...privacy.bandit_sessions.arm_moments import ArmMoments, MomentSession
-    from ...privacy.bandit_sessions.base import ArmSession
 
 # Variance of the noise of a mapped reward that the uncertainty of weights is computed with.
 _REWARD_VARIANCE = 0.09
-_LEAST_FIRST_BLOCK = 16
 # Users an arm in the first block, in units of sqrt(p) / mu.
 _TOLD_FROM_NOISE = 1.2
 
@@ -58,34 +54,20 @@ class BlocksPolicy(Policy):
         several times as fast and about as good.
     """
 
+    hyperparameters: ClassVar[dict[str, list[Any]]] = {
+        "growth": [GROWTH],
+        "exploration": [Interval(Real, 0, 1e6, closed="both")],
+    }
+
     growth: float = 1.2
     exploration: float = 0.25
 
-    def check(self, problem: BanditProblem) -> None:
-        """Any problem is taken.
-
-        Parameters
-        ----------
-        problem : BanditProblem
-            Public facts.
-        """
-        check_numbers("BlocksPolicy", growth=self.growth, exploration=self.exploration)
-        if not (LEAST_GROWTH <= self.growth <= 1e6 and 0 <= self.exploration <= 1e6):
-            raise ValueError(
-                "BlocksPolicy needs a growth in [1.001, 1e6] and an exploration of at least 0, got "
-                f"{shown(self.growth)} and {shown(self.exploration)}."
-            )
-
-    def plan(self, problem: BanditProblem) -> Plan:
-        """Moments at the ends of growing blocks."""
+    def plan(self, problem: BanditProblem, *, at_once: bool = False) -> Plan:
+        """Moments at the ends of growing blocks, or of all users once."""
         K, mu = problem.n_arms, sqrt(self.amount(problem))
         told = min(_TOLD_FROM_NOISE * K * sqrt(problem.n_rows) / mu, problem.horizon / 4)
-        first = max(2 * K, _LEAST_FIRST_BLOCK, int(told))
-        return MomentPlan(growing_blocks(problem.horizon, first, self.growth))
-
-    def plan_at_once(self, problem: BanditProblem) -> Plan:
-        """Moments of all users, once."""
-        return MomentPlan((problem.horizon,))
+        ends = growing_blocks(problem, self.growth, at_once=at_once, first=int(told))
+        return Plan("moments", ends, self.calculus)
 
     def start(self, problem: BanditProblem) -> tuple[Rule, Any]:
         """Every arm in turn."""
@@ -94,17 +76,16 @@ class BlocksPolicy(Policy):
     def go_on(self, problem: BanditProblem, rule: Rule, memory: Any, seen: int) -> tuple[Rule, Any]:
         """Go on acting as before, and add up moments with those of the epochs before."""
         if memory is not None:
-            total = memory.total
-            before = _Known(total.matrices, total.vectors, total.scale, total.seen)
-            return rule, _Epochs(before)
+            return rule, _Epochs(memory.total)
         # As many users as there were for each arm, all directions of their contexts alike.
         known = seen / (problem.n_arms * problem.n_rows)
         matrices = np.tile(known * np.eye(problem.n_rows), (problem.n_arms, 1, 1))
-        return rule, _Epochs(_Known(matrices, known * rule.w, 0.0, seen))
+        return rule, _Epochs(ArmMoments.of(matrices, known * rule.w, 0.0, seen))
 
-    def learn(self, problem: BanditProblem, session: ArmSession, memory: Any) -> tuple[Rule, Any]:
+    def learn(self, problem: BanditProblem, ask: Ask, seen: int, memory: Any) -> tuple[Rule, Any]:
         """Ridge regression from noisy moments."""
-        moments = memory.added(cast("MomentSession", session).moments())
+        del seen
+        moments = memory.added(ask())
         w, factors = _posterior(moments)
         if problem.logistic:
             w, factors = 2 * w, 2 * factors
@@ -113,20 +94,10 @@ class BlocksPolicy(Policy):
 
 
 @dataclass(frozen=True, eq=False)
-class _Known:
-    """Moments of the epochs before, whose users count as so many, and their noise."""
-
-    matrices: np.ndarray
-    vectors: np.ndarray
-    scale: float
-    seen: int
-
-
-@dataclass(frozen=True, eq=False)
 class _Epochs:
     """Moments of the epochs before, and of all users so far."""
 
-    before: _Known | None = None
+    before: ArmMoments | None = None
     total: ArmMoments | None = None
 
     def added(self, now: ArmMoments) -> ArmMoments:
@@ -139,12 +110,10 @@ class _Epochs:
             return now
         before, share = self.before, self.before.seen / now.seen
         ours, theirs = (1.0, share) if share < 1 else (1 / share, 1.0)
-        return replace(
-            now,
-            matrices=ours * now.matrices + theirs * before.matrices,
-            vectors=ours * now.vectors + theirs * before.vectors,
-            scale=hypot(ours * now.scale, theirs * before.scale),
-            seen=round(ours * now.seen + theirs * before.seen),
+        return ArmMoments(
+            ours * now.packed + theirs * before.packed,
+            hypot(ours * now.scale, theirs * before.scale),
+            round(ours * now.seen + theirs * before.seen),
         )
 
 

@@ -4,23 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import sqrt
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
+from typing import Any, ClassVar
 
-from ...privacy.accounting.calculus import Calculus, GaussianDP
-from ...privacy.bandit_sessions.bandit_plans import Plan, StreamsPlan
+from ...privacy.bandit_sessions.bandit_plans import Plan
 from ...problem.bandit_problem import BanditProblem
 from ...problem.bounds import RowBounds
 from ...problem.constraints import Constraint, Unconstrained
 from ...problem.problem import Problem
 from ...solvers.ftrl import FTRL
 from ...solvers.streaming import StreamingSolver
-from ...validation import check_numbers, shown
-from .base import Policy, zero_weights
+from .base import POSITIVE, Ask, Policy, zero_weights
 from .choices import Greedy, RoundRobin, Rule
-
-if TYPE_CHECKING:
-    from ...privacy.bandit_sessions.arm_streams import ArmStreams
-    from ...privacy.bandit_sessions.base import ArmSession
 
 # Times at which the rule looks at the weights of streams.
 _LOOKS = 200
@@ -54,53 +48,33 @@ class FTRLPolicy(Policy):
         an arm; with the logistic loss the solver's own.
     """
 
-    calculus: ClassVar[Calculus] = GaussianDP()
-    contexts: ClassVar[Literal["norm", "entries"]] = "norm"
+    hyperparameters: ClassVar[dict[str, list[Any]]] = {
+        "clip": [None, POSITIVE],
+        "reach": [None, POSITIVE],
+    }
 
     clip: float | None = None
     reach: float | None = None
 
     def check(self, problem: BanditProblem) -> None:
-        """The horizon has to leave a user for every arm.
-
-        Parameters
-        ----------
-        problem : BanditProblem
-            Public facts.
-        """
-        for name in ("clip", "reach"):
-            value = getattr(self, name)
-            if value is None:
-                continue
-            check_numbers("FTRLPolicy", **{name: value})
-            if not 1e-50 <= value <= 1e6:
-                raise ValueError(
-                    f"FTRLPolicy needs {name} in [1e-50, 1e6] or None, got {name}={shown(value)}."
-                )
+        """The horizon has to leave a user for every arm."""
+        super().check(problem)
         if problem.horizon < problem.n_arms:
             raise ValueError(
                 f"FTRLPolicy needs a user for each of its {problem.n_arms} arms, got "
                 f"{problem.horizon} users in all."
             )
 
-    def plan(self, problem: BanditProblem) -> Plan:
-        """Running sums of the gradients of every arm."""
+    def plan(self, problem: BanditProblem, *, at_once: bool = False) -> Plan:
+        """Running sums of the gradients of every arm; a log is read once, in its order."""
+        del at_once
         clip, reach = self.clip, self.reach
         if not problem.logistic:
             clip = min(_LARGEST_CLIP, _CLIP * problem.n_arms) if clip is None else clip
             most = _SCORE_NOISE * sqrt(problem.n_rows)
             reach = min(most, _REACH * problem.n_arms) if reach is None else reach
-        return streams_plan(
-            problem,
-            FTRL(clip=clip, reach=reach),
-            few_at_first(problem),
-            RowBounds(1.0),
-            Unconstrained(),
-        )
-
-    def plan_at_once(self, problem: BanditProblem) -> Plan:
-        """The plan of a stream: users are read once, in their order."""
-        return self.plan(problem)
+        solver, forced = FTRL(clip=clip, reach=reach), few_at_first(problem)
+        return streams_plan(problem, solver, forced, RowBounds(1.0), Unconstrained())
 
     def start(self, problem: BanditProblem) -> tuple[Rule, Any]:
         """Every arm to its first users in turn."""
@@ -111,24 +85,15 @@ class FTRLPolicy(Policy):
         del problem, memory, seen
         return Greedy(rule.w), None
 
-    def learn(self, problem: BanditProblem, session: ArmSession, memory: Any) -> tuple[Rule, Any]:
+    def learn(self, problem: BanditProblem, ask: Ask, seen: int, memory: Any) -> tuple[Rule, Any]:
         """Look at the weights that the streams have released, and act greedily."""
-        del memory
-        asked, each = cast("ArmStreams", session), few_at_first(problem)
-        w = asked.weights()
-        forced = problem.initial is None and asked.seen < each * problem.n_arms
-        rule = RoundRobin(w, each) if forced else Greedy(w)
-        return rule, None
+        w, each = ask(), few_at_first(problem)
+        forced = problem.initial is None and seen < each * problem.n_arms
+        return RoundRobin(w, each) if forced else Greedy(w), memory
 
 
 def few_at_first(problem: BanditProblem) -> int:
-    """Users given to each arm before any is chosen: ``max(1, sqrt(T) / (2 K))``, or 1 later on.
-
-    Parameters
-    ----------
-    problem : BanditProblem
-        Public facts.
-    """
+    """Users given to each arm before any is chosen: ``max(1, sqrt(T) / (2 K))``, or 1 later on."""
     if problem.initial is not None:
         return 1
     return max(1, int(sqrt(problem.horizon) / (2 * problem.n_arms)))
@@ -140,25 +105,15 @@ def streams_plan(
     forced: int,
     bounds: RowBounds,
     constraint: Constraint,
-) -> StreamsPlan:
-    """Plan of a stream for each arm, that a streaming solver learns from.
+) -> Plan:
+    """Plan of a stream for each arm, from which a streaming solver learns the arm's weights.
 
-    Parameters
-    ----------
-    problem : BanditProblem
-        Public facts.
-    solver : StreamingSolver
-        Learns the weights of one arm.
-    forced : int
-        Users given to each arm at first.
-    bounds : RowBounds
-        Of bounded rows, so that none is scaled.
-    constraint : Constraint
-        On the weights of an arm.
+    The constraint is on the weights of an arm; bounds are such that no bounded row is scaled.
     """
+    horizon, n_arms = problem.horizon, problem.n_arms
     alone = Problem(
         loss=problem.loss,
-        n_samples=problem.horizon - (problem.n_arms - 1) * forced,
+        n_samples=horizon - (n_arms - 1) * forced,
         n_features=problem.n_rows,
         bounds=bounds,
         constraint=constraint,
@@ -166,5 +121,8 @@ def streams_plan(
     solver.check(alone)
     solver.check_stream(alone)
     counted = solver.calculus_for_stream(alone, problem.epsilon, problem.delta, problem.adjacency)
-    every = max(1, problem.horizon // _LOOKS)
-    return StreamsPlan(problem.horizon, problem.n_arms, forced, solver, alone, counted, every)
+    # Ends of forced turns, then multiples of some number of users.
+    turns, every = range(forced, n_arms * forced + 1, forced), max(1, horizon // _LOOKS)
+    looks = range((n_arms * forced // every + 1) * every, horizon, every)
+    ends = tuple(sorted({*turns, *looks, horizon}))
+    return Plan("streams", ends, counted, forced=forced, solver=solver, problem=alone)

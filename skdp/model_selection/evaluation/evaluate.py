@@ -24,15 +24,15 @@ from ...privacy.adjacency import Adjacency, PrivacyUnit
 from ...privacy.oracle import Oracle
 from ...privacy.oracle_factory import PrivacyTerms, PrivateSession
 from ...privacy.queries.metric_means import (
-    AbsoluteError,
-    BrierScore,
-    LogLoss,
-    MeanRocAreaTerm,
-    RocAreaTerm,
     RowMetric,
-    SquaredError,
-    SquaredR2Term,
-    Target,
+    absolute_error,
+    brier_score,
+    clipped_target,
+    log_loss,
+    mean_roc_area_term,
+    roc_area_term,
+    squared_error,
+    squared_r2_term,
 )
 from ...privacy.rows.chunked import Chunks
 from ...privacy.rows.dask_rows import is_collection
@@ -374,7 +374,7 @@ def _score_probabilities(
     result: Evaluation, asked: _Asked, least: float, groups: np.ndarray | None
 ) -> None:
     """Ask for means of metrics of single probabilities."""
-    known: dict[str, RowMetric] = {"log_loss": LogLoss(least), "brier_score": BrierScore()}
+    known: dict[str, RowMetric] = {"log_loss": log_loss(least), "brier_score": brier_score()}
     names = [name for name in asked.plan.metrics if name in known]
     if not names:
         return
@@ -430,10 +430,10 @@ def _score_curves(result: Evaluation, asked: _Asked, edges: np.ndarray, n_classe
         result.calibration_curve = _calibration_curve(table, edges, z)
     if "roc_auc" not in plan.metrics:
         return False
-    term: RowMetric = RocAreaTerm(edges, first.zeros, first.ones, first.area, first.share)
+    term = roc_area_term(edges, first.zeros, first.ones, first.area, first.share)
     if n_classes > 2:
         facts = zip(*((a.zeros, a.ones, a.area, a.share) for a in areas), strict=True)
-        term = MeanRocAreaTerm(edges, *map(np.array, facts))
+        term = mean_roc_area_term(edges, *map(np.array, facts))
     found = asked.oracle.metric_means((term,), n, spend=asked.spend(plan.last))
     moments = float(found.means[0]), float(found.squares[0])
     value, low, high, noise = mean_of(*moments, found.scale, term.range, n, z)
@@ -493,17 +493,17 @@ def _score_regression(
 ) -> None:
     """Ask for means of residuals and targets, and publish what follows from them."""
     plan, n, z, (low, high, bound) = asked.plan, asked.n, asked.z, reach
-    wanted: dict[str, tuple[type[RowMetric], ...]] = {
-        "mean_squared_error": (SquaredError,),
-        "mean_absolute_error": (AbsoluteError,),
-        "r2": (SquaredError, Target),
+    wanted: dict[str, tuple[Callable[[float, float, float], RowMetric], ...]] = {
+        "mean_squared_error": (squared_error,),
+        "mean_absolute_error": (absolute_error,),
+        "r2": (squared_error, clipped_target),
     }
     if groups is not None:
-        errors = {name: wanted[name][0](*reach) for name in plan.metrics}  # type: ignore[call-arg]
+        errors = {name: wanted[name][0](*reach) for name in plan.metrics}
         _score_groups(result, asked, errors, groups)
         return
     kinds = list(dict.fromkeys(kind for name in plan.metrics for kind in wanted[name]))
-    metrics = [kind(*reach) for kind in kinds]  # type: ignore[call-arg]
+    metrics = [kind(*reach) for kind in kinds]
     found = asked.oracle.metric_means(tuple(metrics), n, spend=asked.spend(plan.means))
     moments = np.array([found.means, found.squares]).T.tolist()
     means = dict(zip(kinds, moments, strict=True))
@@ -515,10 +515,10 @@ def _score_regression(
             _publish(result, name, mean_of(mean, square, found.scale, ends, n, z))
             continue
         middle, half = (low + high) / 2, (high - low) / 2
-        (mean, square), error = means[Target], means[SquaredError][0]
+        (mean, square), error = means[clipped_target], means[squared_error][0]
         spread = half**2 * max(square - mean**2, found.scale)
         unexplained = min(bound**2 * (1 + error) / 2 / spread, _MOST_UNEXPLAINED)
-        term = SquaredR2Term(*reach, middle + half * mean, max(unexplained, 0.0))
+        term = squared_r2_term(*reach, middle + half * mean, max(unexplained, 0.0))
         last = asked.oracle.metric_means((term,), n, spend=asked.spend(plan.last))
         influence = (1 + float(last.means[0])) / 2, last.scale / 2
         units = half, bound

@@ -36,6 +36,8 @@ class Calculus(ABC):
     """
 
     gaussian: ClassVar[bool] = True
+    # The end of the sentence about a kind of event without a price.
+    _no_price: ClassVar[str] = "no price for a {}."
 
     def cost(self, event: Event) -> float:
         """Price in the unit of the calculus, mu^2 unless it is pure, of a single such release.
@@ -48,9 +50,12 @@ class Calculus(ABC):
         if isinstance(event, NonPrivateEvent):
             return inf
         if isinstance(event, GaussianEvent) and self.gaussian:
-            # A product overflows to infinity, a power to an error.
-            return event.ratio * event.ratio
-        return self._cost_of_other(event)
+            return event.mu_squared
+        price = self._cost_of_other(event)
+        if price is None:
+            no_price = self._no_price.format(type(event).__name__)
+            raise TypeError(f"{type(self).__name__} has {no_price}")
+        return price
 
     def reserved(self, event: Event) -> tuple[float, int] | None:
         """The reserve out of which a release is paid, None if it has a price.
@@ -72,7 +77,8 @@ class Calculus(ABC):
         return self
 
     @abstractmethod
-    def _cost_of_other(self, event: Event) -> float: ...
+    def _cost_of_other(self, event: Event) -> float | None:
+        """Price of a release that is not plainly Gaussian; None if it has none."""
 
     @abstractmethod
     def limit(self, epsilon: float, delta: float) -> float:
@@ -92,13 +98,13 @@ class GaussianDP(Calculus):
     (Dong, Roth and Su, 2022; Smith and Thakurta, 2022; Koskela, Tobaben and Honkela, 2023).
     """
 
-    def _cost_of_other(self, event: Event) -> float:
-        if isinstance(event, PrefixSumEvent):
-            return _cost_of_prefix_sums(event)
-        raise TypeError(
-            f"GaussianDP has no exact price for a {type(event).__name__}; "
-            "open the ledger with ZeroConcentratedDP() to mix it with Gaussian releases."
-        )
+    _no_price: ClassVar[str] = (
+        "no exact price for a {}; open the ledger with ZeroConcentratedDP() to mix it with "
+        "Gaussian releases."
+    )
+
+    def _cost_of_other(self, event: Event) -> float | None:
+        return event.mu_squared if isinstance(event, PrefixSumEvent) else None
 
     def limit(self, epsilon: float, delta: float) -> float:
         """Square of the largest mu that implies (epsilon, delta)-DP."""
@@ -117,12 +123,10 @@ class ZeroConcentratedDP(Calculus):
     by the optimised Renyi conversion (Canonne, Kamath and Steinke, 2020).
     """
 
-    def _cost_of_other(self, event: Event) -> float:
+    def _cost_of_other(self, event: Event) -> float | None:
         if isinstance(event, ExponentialEvent):
             return event.ratio * event.ratio / 4
-        if isinstance(event, PrefixSumEvent):
-            return _cost_of_prefix_sums(event)
-        raise TypeError(f"ZeroConcentratedDP has no price for a {type(event).__name__}.")
+        return event.mu_squared if isinstance(event, PrefixSumEvent) else None
 
     def limit(self, epsilon: float, delta: float) -> float:
         """Twice the largest rho that implies (epsilon, delta)-DP."""
@@ -155,9 +159,9 @@ class PerturbedGaussianDP(Calculus):
         """The calculus under which neighbours differ in all rows of a privacy unit."""
         return PerturbedGaussianDP(of_units=True)
 
-    def _cost_of_other(self, event: Event) -> float:
+    def _cost_of_other(self, event: Event) -> float | None:
         if not isinstance(event, ObjectivePerturbationEvent):
-            raise TypeError(f"PerturbedGaussianDP has no price for a {type(event).__name__}.")
+            return None
         if event.of_units is not self.of_units:
             raise TypeError(
                 "PerturbedGaussianDP has no price for a minimiser that is proved for "
@@ -196,6 +200,10 @@ class PureDP(Calculus):
     """
 
     gaussian: ClassVar[bool] = False
+    _no_price: ClassVar[str] = (
+        "no price for a {}, which is not taken for pure epsilon; open the ledger with a positive "
+        "delta for it."
+    )
 
     of_units: bool = False
 
@@ -203,13 +211,8 @@ class PureDP(Calculus):
         """The calculus under which neighbours differ in all rows of a privacy unit."""
         return PureDP(of_units=True)
 
-    def _cost_of_other(self, event: Event) -> float:
-        if isinstance(event, PurePerturbationEvent):
-            return event.epsilon
-        raise TypeError(
-            f"PureDP has no price for a {type(event).__name__}, which is not taken for pure "
-            "epsilon; open the ledger with a positive delta for it."
-        )
+    def _cost_of_other(self, event: Event) -> float | None:
+        return event.epsilon if isinstance(event, PurePerturbationEvent) else None
 
     def limit(self, epsilon: float, delta: float) -> float:
         """Epsilon itself, whatever delta is."""
@@ -288,9 +291,9 @@ class SubsampledGaussianDP(Calculus):
             totals[z] += count
         return tuple(sorted(totals.items()))
 
-    def _cost_of_other(self, event: Event) -> float:
+    def _cost_of_other(self, event: Event) -> float | None:
         if not isinstance(event, SampledGaussianEvent):
-            raise TypeError(f"SubsampledGaussianDP has no price for a {type(event).__name__}.")
+            return None
         fits = event.sampling_rate == self.sampling_rate and event.adjacency is self.adjacency
         return 0.0 if fits and self.reserved(event) is not None else inf
 
@@ -309,10 +312,3 @@ class SubsampledGaussianDP(Calculus):
     def epsilon(self, total: float, delta: float) -> float:
         """Epsilon of the whole block, however much of it was used, with Gaussian releases."""
         return subsampling.epsilon(self.sampled, total, delta)
-
-
-def _cost_of_prefix_sums(event: PrefixSumEvent) -> float:
-    """The whole stream's mu^2, which its steps share out among them whatever comes in between."""
-    moves = event.sensitivity * event.column_norm
-    ratio = moves / event.noise_scale if event.noise_scale else inf
-    return ratio * ratio

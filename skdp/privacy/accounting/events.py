@@ -117,6 +117,12 @@ class GaussianEvent(Event):
 
     mechanism: str = field(init=False, repr=False, default="gaussian")
 
+    @property
+    def mu_squared(self) -> float:
+        """Price in mu^2 of one release."""
+        # A product overflows to infinity, a power to an error.
+        return self.ratio * self.ratio
+
 
 @dataclass(frozen=True, kw_only=True)
 class ExponentialEvent(Event):
@@ -251,6 +257,13 @@ class PrefixSumEvent(Event):
         self._need(self.max_visits >= 1, "max_visits >= 1", self.max_visits)
         finite = 0 < self.column_norm < inf
         self._need(finite, "a positive finite column norm", self.column_norm)
+
+    @property
+    def mu_squared(self) -> float:
+        """The whole stream's mu^2, which its steps share out among them whatever comes between."""
+        moves = self.sensitivity * self.column_norm
+        ratio = moves / self.noise_scale if self.noise_scale else inf
+        return ratio * ratio
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,9 +10,8 @@ from typing import NamedTuple
 
 from ...exceptions import BudgetExceededError
 from .calculus import Calculus, GaussianDP
-from .events import Event, NonPrivateEvent
+from .events import Event, NonPrivateEvent, Site
 from .promise import nominal
-from .site_accounts import SiteAccounts
 
 # Shares of such limits, and noise for them, neither underflow nor overflow.
 _SMALLEST_LIMIT, _LARGEST_LIMIT = 1e-250, 1e250
@@ -99,6 +98,59 @@ class Stage:
     planned: int | None = None
 
 
+class _Account:
+    """Events about the same rows, in order, and the exact sum of their prices.
+
+    The last event is open to be repeated.
+    """
+
+    __slots__ = ("events", "latest", "price", "reserved_used", "settled")
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+        self.latest: Event | None = None
+        # Of the last event, and of all before it, exactly, as a few numbers: summing up all of them
+        # at each charge would take time in proportion to the square of their number.
+        self.price = 0.0
+        self.settled: list[float] = []
+        # Of each reserve.
+        self.reserved_used: Counter[float] = Counter()
+
+    @property
+    def prices(self) -> list[float]:
+        """Numbers whose sum is the total."""
+        return [*self.settled, self.price]
+
+    def after(self, event: Event, calculus: Calculus) -> _Entry:
+        """The entry with which the account would end if the event were charged."""
+        last, charged = self.events[-1] if self.events else None, event
+        # Sites charge the same events again and again.
+        repeats = event is self.latest
+        repeats = repeats or (last is not None and _counted(last, event.count) == event)
+        if last is not None and repeats:
+            event = _counted(last, last.count + event.count)
+        # The one place where counts enter.
+        price = event.count * calculus.cost(event)
+        settled = self.settled if repeats else _added(self.settled, self.price)
+        return _Entry(event, price, settled, repeats, charged)
+
+    def record(self, entry: _Entry) -> None:
+        kept = len(self.events) - entry.repeats
+        self.events[kept:] = [entry.event]
+        self.price, self.settled, self.latest = entry.price, entry.settled, entry.charged
+
+
+class _Entry(NamedTuple):
+    """Last event of an account, its price, and the sum of what is before it as a few numbers."""
+
+    event: Event
+    price: float
+    settled: list[float]
+    # Whether it is the event before once more, and as it was charged, with a count of its own.
+    repeats: bool
+    charged: Event
+
+
 class Ledger:
     """Adds up events and refuses the one that would exceed the budget.
 
@@ -123,6 +175,9 @@ class Ledger:
     - The recorded total never exceeds the limit, so everything charged so far is together
       (epsilon, delta)-DP, whatever made the choices and whenever they stop.
     - Nothing can be taken back: a charge stands whatever happens after it.
+    - Each site has an account of its own, next to what all rows were asked, and the fullest one
+      counts, because sites have no row in common: of two neighbouring data sets only one site's
+      rows differ, and what the others release is the same function of what was released before.
     - One of infinite epsilon accepts every event and lists it as non-private, whatever noise the
       event speaks of: its spend is infinite from the first event on. Total and remaining are those
       of a large nominal budget, by which solvers plan their steps.
@@ -132,16 +187,12 @@ class Ledger:
         self._epsilon = float(epsilon)
         self._delta = float(delta)
         self._calculus = GaussianDP() if calculus is None else calculus
-        self._limit = self._affordable()
-        self._events: list[Event] = []
-        self._prices: list[float] = []
-        # The sum of all prices but the last, exactly, as a few numbers: summing up all of them
-        # at each charge would take time in proportion to the square of their number.
-        self._settled: list[float] = []
+        self._limit = self._whole_budget()
+        self._whole = _Account()
+        self._sites: dict[Site, _Account] = {}
+        # Of the sites that have spent, and used of reserves, most.
+        self._site_total, self._site_used = 0.0, 0
         self._demanding = False
-        # Of each reserve.
-        self._reserved_used: Counter[float] = Counter()
-        self._sites = SiteAccounts(self._calculus)
         self._listener: Callable[[Event | tuple[Event, ...]], None] | None = None
         self._stage = Stage()
         # By the identity of what was charged: sites charge the same events again and again.
@@ -175,7 +226,7 @@ class Ledger:
     @property
     def total(self) -> float:
         """Sum of charges, in mu^2, at the site that has spent most if there are several."""
-        return fsum([*self._settled, *self._prices[-1:], self._sites.total])
+        return fsum([*self._whole.prices, self._site_total])
 
     @property
     def remaining(self) -> float:
@@ -239,38 +290,59 @@ class Ledger:
 
     def _record(self, event: Event | tuple[Event, ...]) -> None:
         if isinstance(event, tuple):
-            self._charge_sites(event)
+            self._record_at_sites(event)
             return
-        reserve, asked = self._check_reserved(event), event.count
-        events, prices = self._events, self._prices
-        repeats = bool(events) and _counted(events[-1], event.count) == event
-        if repeats:
-            event = _counted(event, events[-1].count + event.count)
-        # The one place where counts enter.
-        price = event.count * self._calculus.cost(event)
-        kept = len(events) - repeats
-        before = [*self._settled] if repeats else _added(self._settled, prices[-1:])
-        if not fsum([*before, price, self._sites.total]) <= self.limit:
-            added = price - (prices[-1] if repeats else 0.0)
-            raise BudgetExceededError(
-                f"{event.query} would cost mu^2={added:.3g} but {self.remaining:.3g} "
-                f"of {self._limit:.3g} is left. Nothing was read."
-            )
+        account, reserve = self._whole, self._calculus.reserved(event)
+        if reserve is not None:
+            # What sites were asked counts against each reserve.
+            name, count = reserve
+            _check_reserved(event, account.reserved_used[name] + self._site_used, count)
+        entry = self._affordable(event, account, [self._site_total])
         # Looking through all events at each charge would take time in proportion to its square.
         demanding = self._demanding or event.least_share > 0
         if demanding:
-            self._check_shares([*events[:kept], event], [*prices[:kept], price])
-        events[kept:] = [event]
-        prices[kept:] = [price]
-        self._settled = before
+            kept = account.events[: len(account.events) - entry.repeats]
+            total = fsum([*entry.settled, entry.price, self._site_total])
+            self._check_shares([*kept, entry.event], total)
+        account.record(entry)
         self._demanding = demanding
         if reserve is not None:
-            self._reserved_used[reserve] += asked
+            account.reserved_used[reserve[0]] += event.count
+
+    def _record_at_sites(self, events: tuple[Event, ...]) -> None:
+        """Record one event for each of several sites, or none of them."""
+        if self._demanding:
+            raise BudgetExceededError(
+                "Sites cannot be asked beside a release that has to be most of all that is "
+                "charged. Nothing was read."
+            )
+        # Out of whichever reserve a site is paid, it counts against all of them.
+        reserved = min((count for _, count in self._calculus.reserves), default=0)
+        reserved -= self._whole.reserved_used.total()
+        whole, planned = self._whole.prices, dict[Site, tuple[_Account, _Entry]]()
+        for event in events:
+            site = event.part
+            if not isinstance(site, Site) or site in planned or event.least_share:
+                raise ValueError(
+                    "Ledger needs events of different sites to be charged at once, got "
+                    f"{event.part!r} for {event.query}."
+                )
+            account = self._sites.get(site) or _Account()
+            if self._calculus.reserved(event) is not None:
+                _check_reserved(event, account.reserved_used.total(), reserved)
+            planned[site] = account, self._affordable(event, account, whole)
+        for event, (site, (account, entry)) in zip(events, planned.items(), strict=True):
+            account.record(entry)
+            if (reserve := self._calculus.reserved(event)) is not None:
+                account.reserved_used[reserve[0]] += event.count
+            self._sites[site] = account
+            self._site_total = max(self._site_total, fsum(account.prices))
+            self._site_used = max(self._site_used, account.reserved_used.total())
 
     def spent(self) -> PrivacySpent:
         """Sum of charges so far, as (epsilon, delta) at the budget's delta."""
         total = self.total
-        if total == 0 and not (self._reserved_used or self._sites.reserved_used):
+        if total == 0 and not (self._whole.reserved_used or self._site_used):
             return PrivacySpent(0.0, 0.0)
         if isinf(total) or self.exact:
             return PrivacySpent(inf, self._delta)
@@ -287,10 +359,10 @@ class Ledger:
         With ``whole``, what is left of reserves that were touched is listed as well: nothing of it
         is given back, since answers may have decided how much was used.
         """
-        events = [*self._events]
+        events = [*self._whole.events]
         paid = [k for k, e in enumerate(events) if self._calculus.reserved(e) is not None] * whole
         for name, count in self._calculus.reserves if paid else ():
-            unused = count - self._reserved_used[name] - self._sites.reserved_used
+            unused = count - self._whole.reserved_used[name] - self._site_used
             like = [k for k in paid if self._calculus.reserved(events[k]) == (name, count)]
             if like:
                 events[like[-1]] = _counted(events[like[-1]], events[like[-1]].count + unused)
@@ -300,45 +372,30 @@ class Ledger:
                 assert own is not None
                 noise = last.noise_scale * name / own[0]
                 events.append(replace(last, noise_scale=noise, count=unused))
-        listed = (*events, *self._sites.receipt())
+        listed = (*events, *(e for account in self._sites.values() for e in account.events))
         return _as_exact(listed) if self.exact else listed
 
-    def _charge_sites(self, events: tuple[Event, ...]) -> None:
-        if self._demanding:
-            raise BudgetExceededError(
-                "Sites cannot be asked beside a release that has to be most of all that is "
-                "charged. Nothing was read."
-            )
-        whole = fsum([*self._settled, *self._prices[-1:]])
-        room = self.limit - whole
-        # Out of whichever reserve a site is paid, it counts against all of them.
-        least = min((count for _, count in self._calculus.reserves), default=0)
-        self._sites.charge(events, room, least - sum(self._reserved_used.values()))
+    def _affordable(self, event: Event, account: _Account, beside: list[float]) -> _Entry:
+        """The entry of an event in an account, with what was spent beside it.
 
-    def _check_reserved(self, event: Event) -> float | None:
-        """The reserve out of which this event is paid, if it is; refuses it if too little is left.
-
-        What sites were asked counts against each of them.
+        Raises
+        ------
+        BudgetExceededError
+            If the total would exceed the limit.
         """
-        reserve = self._calculus.reserved(event)
-        if reserve is None:
-            return None
-        name, count = reserve
-        used = self._reserved_used[name] + self._sites.reserved_used + event.count
-        if used > count:
+        entry = account.after(event, self._calculus)
+        if not fsum([*beside, *entry.settled, entry.price]) <= self.limit:
+            added = entry.price - (account.price if entry.repeats else 0.0)
+            left = max(0.0, self._limit - fsum([*beside, *account.prices]))
             raise BudgetExceededError(
-                f"{event.query} was reserved {count} times and would be asked {used} times. "
-                "Nothing was read."
+                f"{event.query} would cost mu^2={added:.3g}{_where(event)} but {left:.3g} of "
+                f"{self._limit:.3g} is left. Nothing was read."
             )
-        return name
+        return entry
 
-    def _check_shares(self, events: Sequence[Event], prices: Sequence[float]) -> None:
-        demanding = [k for k, event in enumerate(events) if event.least_share]
-        total = fsum([*prices, self._sites.total]) if demanding else inf
-        if isinf(total):
-            return
-        for k in demanding:
-            event, price = events[k], prices[k] / events[k].count
+    def _check_shares(self, events: Sequence[Event], total: float) -> None:
+        for event in [event for event in events if event.least_share and not isinf(total)]:
+            price = self._calculus.cost(event)
             if price < event.least_share * total:
                 raise BudgetExceededError(
                     f"{event.query} has to be at least {event.least_share:.0%} of all that is "
@@ -346,7 +403,7 @@ class Ledger:
                     "larger share, and ask it once. Nothing was read."
                 )
 
-    def _affordable(self) -> float:
+    def _whole_budget(self) -> float:
         try:
             limit = self._calculus.limit(nominal(self._epsilon), self._delta)
         except ArithmeticError:
@@ -371,6 +428,18 @@ def limit_of(epsilon: float, delta: float, calculus: Calculus | None = None) -> 
     return Ledger(epsilon, delta, calculus=calculus).limit
 
 
+def _check_reserved(event: Event, used: int, count: int) -> None:
+    if used + event.count > count:
+        raise BudgetExceededError(
+            f"{event.query} was reserved {count} times and would be asked {used + event.count} "
+            f"times{_where(event)}. Nothing was read."
+        )
+
+
+def _where(event: Event) -> str:
+    return f" at the site {event.part.label!r}" if isinstance(event.part, Site) else ""
+
+
 def _as_exact(events: Sequence[Event]) -> tuple[Event, ...]:
     """Non-private events of as many answers, those to one query about the same rows in one."""
     folded: dict[NonPrivateEvent, int] = {}
@@ -391,20 +460,17 @@ def _with(event: Event, **fields: object) -> Event:
     return out
 
 
-def _added(parts: Sequence[float], others: Sequence[float]) -> list[float]:
-    """Numbers whose exact sum is that of both, few of them (Shewchuk 1997)."""
-    out = [*parts]
-    for x in others:
-        if isinf(x) or inf in out:
-            return [inf]
-        smaller = []
-        for y in out:
-            if abs(x) < abs(y):
-                x, y = y, x
-            high = x + y
-            low = y - (high - x)
-            if low:
-                smaller.append(low)
-            x = high
-        out = [*smaller, x]
-    return out
+def _added(parts: Sequence[float], x: float) -> list[float]:
+    """Numbers whose exact sum is that of all, few of them (Shewchuk 1997)."""
+    if isinf(x) or inf in parts:
+        return [inf]
+    smaller = []
+    for y in parts:
+        if abs(x) < abs(y):
+            x, y = y, x
+        high = x + y
+        low = y - (high - x)
+        if low:
+            smaller.append(low)
+        x = high
+    return [*smaller, x]

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, final
+from typing import final
 
 import numpy as np
 
 from ..accounting.events import Event
 from ..accounting.ledger import Ledger, Spend
 from ..adjacency import Adjacency
-from ..randomness import public_generator
+from ..randomness import SecretNoise, public_generator
 from ..rows.in_memory import DenseRows
 from ..streams.stream import Stream
-from .bandit_plans import StreamsPlan
 from .base import ArmSession
 
 
@@ -33,52 +32,51 @@ class ArmStreams(ArmSession):
       *Streams of arms* in ``docs/proofs/bandits.md``.
     """
 
-    _plan: StreamsPlan
-
     def _opening(self, adjacency: Adjacency, spend: Spend) -> Event:
-        problem, public_rng = self._problem, public_generator(0)
-        alone = replace(self._plan.problem, n_samples=self._plan.updates)
+        problem, plan, public_rng = self._problem, self._plan, public_generator(0)
+        assert plan.problem is not None
+        updates = plan.updates(problem.n_arms)
+        alone = replace(plan.problem, n_samples=updates)
         self._streams = []
         self._rows: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
         for k in range(problem.n_arms):
             if problem.initial is not None:
                 alone = replace(alone, initial=problem.initial[k])
-            ledger = Ledger(problem.epsilon, problem.delta, calculus=self._plan.calculus)
-            opened = (alone, self._plan.solver, ledger, adjacency, self._noise, public_rng)
-            self._streams.append(Stream(*opened, self._plan.updates))
+            ledger = Ledger(problem.epsilon, problem.delta, calculus=plan.calculus)
+            opened = (alone, plan.solver, ledger, adjacency, self._noise, public_rng)
+            self._streams.append(Stream(*opened, updates))
         # The price of one, which the ledger of the run refuses if it has less left than that.
         del spend
         (event,) = ledger.receipt()
         return event
 
-    def weights(self) -> np.ndarray:
-        """Released weights of all arms, (K, p)."""
-        return np.stack([stream.solution.w for stream in self._streams])
-
     def _keep(self, V: np.ndarray, arms: np.ndarray, y: np.ndarray) -> None:
         # Streams are fed once a block: with few rows it takes as long as with many.
-        if len(V):
-            self._rows.append((V, arms.copy(), y))
-        if self._seen + len(V) == self._plan.next_end(self._seen) and self._rows:
+        self._rows.append((V, arms.copy(), y))
+        if len(V) == self.room:
             V, arms, y = (np.concatenate(parts) for parts in zip(*self._rows, strict=True))
             self._rows = []
             self._feed(V, arms, y)
 
     def _feed(self, V: np.ndarray, arms: np.ndarray, y: np.ndarray) -> None:
-        turn = self._plan.turn(self._seen)
+        turn = self._plan.turn(self._seen, self._problem.n_arms)
         targets = 0.5 + 0.5 * y if self._problem.logistic else y
         for k in range(len(self._streams)) if turn is None else [turn]:
             mine = (arms == k).astype(np.float64)
             self._streams[k].feed(DenseRows(V * mine[:, np.newaxis], targets * mine))
 
+    def _sums(self, *at: np.ndarray) -> np.ndarray:
+        """Weights of all arms, which streams have released already."""
+        return np.stack([stream.solution.w for stream in self._streams])
+
+    def _release(self, sums: np.ndarray) -> np.ndarray:
+        return sums
+
     def _forget_block(self) -> None:
         """The rows of a block that has ended are with the streams."""
 
-    def _packed(self, value: Any) -> Any:
-        return value
-
-    def _unpacked(self, value: Any) -> Any:
-        for each in value if isinstance(value, list) else ():
-            if isinstance(each, Stream):
-                each.resume(self._noise)
-        return value
+    def resume(self, noise: SecretNoise) -> None:
+        """Go on after loading a checkpoint, with noise from this source."""
+        super().resume(noise)
+        for stream in self._streams:
+            stream.resume(self._noise)

@@ -1,215 +1,140 @@
-"""Plans of a bandit's releases: schedule and mechanism, declared before the first row.
+"""Plan of a bandit's releases, declared before the first row, and moments as they are released.
 
-A plan is public. It names the statistic, when it is released and how often, so that the whole run
-can be charged at once; the session takes care that no more than this is answered.
+Public facts, which policies see and sessions work with; neither knows of the other.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from bisect import bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass
-from math import inf
-from typing import Any
+from itertools import chain, pairwise
+from math import inf, sqrt
+from typing import Any, Literal
+
+import numpy as np
 
 from ...problem.problem import Problem
-from ..accounting.calculus import Calculus, GaussianDP, ZeroConcentratedDP
+from ..accounting.calculus import Calculus
 
 
 @dataclass(frozen=True)
-class Plan(ABC):
-    """A schedule of releases over the users 1, ..., T."""
+class Plan:
+    """Plan of a whole run over the users 1, ..., T, so that all of it can be charged at once.
 
-    @property
-    def calculus(self) -> Calculus:
-        """Calculus by which the ledger adds up charges; exact for Gaussian noise by default."""
-        return GaussianDP()
-
-    @abstractmethod
-    def next_end(self, seen: int) -> int | None:
-        """Number of users after which the next release is due; None after the last."""
-
-
-@dataclass(frozen=True)
-class _Ends(Plan):
-    """Releases at the ends of blocks, which are increasing numbers of users.
+    It is public. The session takes care that no more than this is answered.
 
     Parameters
     ----------
-    ends : tuple of int
-        Ends of the blocks.
+    releases : {'moments', 'gradients', 'vertices', 'steps', 'streams'}
+        What is released: moments of all users so far; gradients, or vertices of the l1 ball, of the
+        users of a block at points that the policy chooses; a vertex for every arm from running sums
+        of recursive gradients; or the weights that a streaming solver has learned for each arm.
+    ends : sequence of int
+        Numbers of users after which something is released, increasing; the last is the horizon T.
+    calculus : Calculus
+        How the ledger adds up charges.
+    clip : float, default=1.0
+        Bound on the derivative of the loss of a user, or on the recursive one of ``'steps'``.
+    answers : tuple of int, optional
+        Number of answers at each end, one unless they are gradients or vertices; by default one.
+    forced : int, default=0
+        The first ``n_arms * forced`` users belong to the arms in turn, ``forced`` to each, and only
+        the arm whose turn it is takes steps. From then on every arm takes a step at every user.
+    solver, problem : StreamingSolver and Problem, optional
+        For ``'streams'``: what learns the weights of an arm, from its users and synthetic rows, and
+        the problem of one arm over bounded rows, of as many rows as an arm takes steps.
+
+    Raises
+    ------
+    ValueError
+        If ends do not increase, the clip is not positive and finite, or an end has no answer, or
+        several where they are not gradients or vertices.
     """
 
-    ends: tuple[int, ...]
+    releases: Literal["moments", "gradients", "vertices", "steps", "streams"]
+    ends: Sequence[int]
+    calculus: Calculus
+    clip: float = 1.0
+    answers: tuple[int, ...] = ()
+    forced: int = 0
+    solver: Any = None
+    problem: Problem | None = None
 
     def __post_init__(self) -> None:
-        if not self.ends or any(b <= a for a, b in zip((0, *self.ends), self.ends, strict=False)):
-            raise ValueError(f"{type(self).__name__} needs increasing ends, got {self.ends}.")
-
-    def next_end(self, seen: int) -> int | None:
-        """The first end beyond what was seen."""
-        block = bisect_right(self.ends, seen)
-        return self.ends[block] if block < len(self.ends) else None
-
-
-@dataclass(frozen=True)
-class MomentPlan(_Ends):
-    """Plan of moments of all users so far, at each end: ``sum v v'``, ``sum y v`` of every arm."""
-
-
-@dataclass(frozen=True)
-class GradientPlan(_Ends):
-    """Plan of gradients over the users of each block, at points that the policy chooses.
-
-    Attributes
-    ----------
-    clip : float
-        Bound on the derivative of the loss of a user.
-    answers : int
-        Gradients a block.
-    """
-
-    clip: float
-    answers: int
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _check_clip(self, self.clip)
-        if self.answers < 1:
-            raise ValueError(f"GradientPlan needs at least 1 answer, got {self.answers}.")
-
-
-@dataclass(frozen=True)
-class SelectionPlan(_Ends):
-    """Plan of vertex selections: in each block and for every arm, the steepest one of the l1 ball.
-
-    Attributes
-    ----------
-    clip : float
-        Bound on the derivative of the loss of a user.
-    answers : tuple of int
-        Rounds of selections in each block, one vertex an arm each.
-    """
-
-    clip: float
-    answers: tuple[int, ...]
-
-    @property
-    def calculus(self) -> Calculus:
-        """Zero-concentrated, for choices."""
-        return ZeroConcentratedDP()
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _check_clip(self, self.clip)
-        if len(self.answers) != len(self.ends) or min(self.answers) < 1:
+        answers = self.answers or (1,) * len(self.ends)
+        ends, increasing = self.ends, all(a < b for a, b in pairwise(chain((0,), self.ends)))
+        if not (ends and increasing and len(answers) == len(ends) and min(answers) >= 1):
             raise ValueError(
-                "SelectionPlan needs a positive number of answers for each end, got "
-                f"{self.answers} for {self.ends}."
+                "Plan of a bandit needs increasing ends and at least 1 answer at each of them, got "
+                f"{self.answers} for {ends}."
             )
-
-
-@dataclass(frozen=True)
-class ForcedPlan(Plan, ABC):
-    """Streams of the arms that all take steps together, once each arm has been forced.
-
-    The first ``n_arms * forced`` users belong to the arms in turn, ``forced`` to each, and only the
-    arm whose turn it is takes a step. From then on every arm takes a step at every user.
-
-    Parameters
-    ----------
-    horizon : int
-        Number of users.
-    n_arms : int
-        Number of arms.
-    forced : int
-        Users that each arm is given at first.
-    """
-
-    horizon: int
-    n_arms: int
-    forced: int
-
-    def __post_init__(self) -> None:
-        if self.forced < 1 or self.n_arms * self.forced > self.horizon:
+        # All else is charged once an end, and a step adds its user once.
+        if max(answers) > 1 and self.releases not in ("gradients", "vertices"):
             raise ValueError(
-                f"{type(self).__name__} needs at least 1 forced user an arm and no more than the "
-                f"horizon of {self.horizon} for {self.n_arms} arms, got {self.forced}."
+                "Plan of a bandit needs 1 answer at each end but of gradients and vertices, got "
+                f"{self.answers} of {self.releases}."
             )
+        if not 0 < self.clip < inf:
+            raise ValueError(
+                f"Plan of a bandit needs a positive finite clip, got clip={self.clip}."
+            )
+        object.__setattr__(self, "answers", answers)
+        # Sensitivities and noise in single precision would be rounded far below.
+        object.__setattr__(self, "clip", float(self.clip))
 
-    @property
-    def updates(self) -> int:
-        """Steps that each arm takes in all."""
-        return self.horizon - (self.n_arms - 1) * self.forced
+    def updates(self, n_arms: int) -> int:
+        """Most steps that an arm takes in all."""
+        return self.forced + max(0, self.ends[-1] - n_arms * self.forced)
 
-    def turn(self, seen: int) -> int | None:
+    def turn(self, seen: int, n_arms: int) -> int | None:
         """Arm whose turn it is after this many users; None once all arms take steps."""
-        arm = seen // self.forced
-        return arm if arm < self.n_arms else None
+        return seen // self.forced if seen < n_arms * self.forced else None
 
 
-@dataclass(frozen=True)
-class StepPlan(ForcedPlan):
-    """After every user, a vertex for every arm from its sum of recursive gradients.
+@dataclass(frozen=True, eq=False)
+class ArmMoments:
+    """Noisy sums over the users of each arm.
 
-    Attributes
+    Parameters
     ----------
-    clip : float
-        Bound on the recursive derivative of a user.
+    packed : ndarray of shape (K, p (p + 1) / 2 + p)
+        Of each arm ``sum v v'`` as the vector of its diagonal and of sqrt(2) times its upper
+        triangle, whose norm is the Frobenius norm, and ``sum y v``.
+    scale : float
+        Standard deviation of the noise of an entry.
+    seen : int
+        Number of users.
     """
 
-    clip: float
+    packed: np.ndarray
+    scale: float
+    seen: int
+
+    @classmethod
+    def of(cls, matrices: np.ndarray, vectors: np.ndarray, scale: float, seen: int) -> ArmMoments:
+        """Moments of symmetric matrices (K, p, p), of which the upper halves count, and vectors."""
+        diagonal, upper = np.arange(vectors.shape[1]), np.triu_indices(vectors.shape[1], 1)
+        parts = matrices[:, diagonal, diagonal], sqrt(2.0) * matrices[:, upper[0], upper[1]]
+        return cls(np.concatenate([*parts, vectors], axis=1), scale, seen)
 
     @property
-    def calculus(self) -> Calculus:
-        """Zero-concentrated, for choices."""
-        return ZeroConcentratedDP()
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _check_clip(self, self.clip)
-
-    def next_end(self, seen: int) -> int | None:
-        """The next user."""
-        return seen + 1 if seen < self.horizon else None
-
-
-@dataclass(frozen=True)
-class StreamsPlan(ForcedPlan):
-    """A streaming solver for each arm.
-
-    Attributes
-    ----------
-    solver : StreamingSolver
-        Learns the weights of one arm from its users and synthetic rows.
-    problem : Problem
-        What it solves: one arm's, over bounded rows.
-    counted : Calculus
-        How the ledger counts what it asks.
-    every : int
-        Users after which the rule looks at the weights again, once all arms have been forced.
-    """
-
-    solver: Any
-    problem: Problem
-    counted: Calculus
-    every: int
+    def vectors(self) -> np.ndarray:
+        """``sum y v``, (K, p)."""
+        # The positive root of p (p + 3) / 2 = m.
+        p = (round(sqrt(9 + 8 * self.packed.shape[1])) - 3) // 2
+        return self.packed[:, -p:]
 
     @property
-    def calculus(self) -> Calculus:
-        """Calculus of the solver."""
-        return self.counted
+    def matrices(self) -> np.ndarray:
+        """``sum v v'``, (K, p, p), symmetric; noise off the diagonal is smaller by sqrt(2).
 
-    def next_end(self, seen: int) -> int | None:
-        """The end of a forced turn, or the next multiple of ``every``."""
-        if seen >= self.horizon:
-            return None
-        step = self.forced if self.turn(seen) is not None else self.every
-        return min(self.horizon, (seen // step + 1) * step)
-
-
-def _check_clip(plan: Plan, clip: float) -> None:
-    if not 0 < clip < inf:
-        raise ValueError(f"{type(plan).__name__} needs a positive finite clip, got {clip}.")
-    # Sensitivities and noise in single precision would be rounded far below.
-    object.__setattr__(plan, "clip", float(clip))
+        Of a symmetric matrix one half is released, and written twice: the halves may be rounded in
+        two ways, and with the same noise on both their difference would bear none.
+        """
+        K, p = self.vectors.shape
+        diagonal, upper = np.arange(p), np.triu_indices(p, 1)
+        out = np.zeros((K, p, p))
+        out[:, upper[0], upper[1]] = self.packed[:, p:-p] / sqrt(2.0)
+        out += out.transpose(0, 2, 1)
+        out[:, diagonal, diagonal] = self.packed[:, :p]
+        return out

@@ -1,9 +1,9 @@
-"""Base of the sessions of a bandit, which take rows and say when a release is due."""
+"""Base of the sessions of a bandit, which take rows and answer what their plan allows."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar, NoReturn, final
+from typing import Any, final
 
 import numpy as np
 
@@ -48,12 +48,9 @@ class ArmSession(ABC):
       those that differ in k, and likewise with k^2 rho of zCDP: *Several visits* in
       ``docs/proofs/bandits.md``.
     - The sums do not depend on how rows were cut into calls.
-    - It can be neither pickled nor copied; ``secret_state`` is for a checkpoint that is kept as
-      secret as the rows.
+    - Pickling it takes rows and exact sums along, for a checkpoint as secret as they are. The
+      source of the noise stays behind; ``resume`` gives it another.
     """
-
-    # What is neither a fact that the session is opened with nor part of its state.
-    _outside: ClassVar[tuple[str, ...]] = ("_problem", "_plan", "_noise")
 
     def __init__(
         self,
@@ -65,33 +62,21 @@ class ArmSession(ABC):
     ) -> None:
         self._plan, self._problem, self._exact = plan, problem, ledger.exact
         self._noise = noise_under(ledger, noise)
-        self._seen, self._due = 0, False
+        self._seen = self._block = self._asked = 0
         ledger.charge(self._opening(adjacency, Budget(ledger.remaining).whole()))
 
     @property
     @final
-    def plan(self) -> Plan:
-        """Schedule and mechanism of the releases."""
-        return self._plan
-
-    @property
-    @final
     def seen(self) -> int:
-        """Number of users so far."""
+        """Number of users so far. Public."""
         return self._seen
 
     @property
     @final
     def room(self) -> int | None:
-        """Number of users until a release is due; None if none ever is."""
-        end = self._plan.next_end(self._seen)
-        return None if end is None else end - self._seen
-
-    @property
-    @final
-    def due(self) -> bool:
-        """True if the users so far end a block that has not been closed."""
-        return self._due
+        """Number of users until a release is due, 0 if one is; None after the last. Public."""
+        ends = self._plan.ends
+        return ends[self._block] - self._seen if self._block < len(ends) else None
 
     @final
     def add(
@@ -119,8 +104,7 @@ class ArmSession(ABC):
         RuntimeError
             If the rows reach beyond the next end. Nothing is taken then.
         """
-        end = self._plan.next_end(self._seen)
-        if self._due or end is None or self._seen + len(X) > end:
+        if len(X) > (self.room or 0):
             raise RuntimeError(
                 f"{type(self).__name__} needs at most {self.room or 0} more users before the next "
                 f"release, and what is due closed before them; got {len(X)}."
@@ -132,40 +116,59 @@ class ArmSession(ABC):
                 V = np.where(counting[:, np.newaxis], V, 0.0)
                 # Rows of zeros add nothing to any arm; which one it is may show in rounding.
                 arms, y = np.where(counting, arms, 0), np.where(counting, y, 0.0)
-            self._keep(V, arms, y)
+            if len(V):
+                self._keep(V, arms, y)
         self._seen += len(X)
-        self._due = self._seen == end
+
+    @final
+    def ask(self, *at: np.ndarray) -> Any:
+        """Answer to what is due.
+
+        Parameters
+        ----------
+        *at : ndarray of shape (K, p)
+            Weights of the arms at which gradients or vertices are asked for; for steps the present
+            ones and those before the last step of each arm; for all else none.
+
+        Returns
+        -------
+        answer
+            Of moments :class:`~skdp.privacy.bandit_sessions.ArmMoments`, of gradients the noisy
+            mean over the block of the clipped derivative times the row, (K, p), of vertices ints
+            (K,), j < p for coordinate j, p + j for minus it and -1 for arms that take no step, of
+            streams the released weights, (K, p).
+
+        Raises
+        ------
+        RuntimeError
+            If this is no end of a block, or all of its answers were given, or this is a copy
+            that was not resumed.
+        """
+        if not hasattr(self, "_noise"):
+            raise RuntimeError(
+                f"{type(self).__name__} is a copy, which has no source of noise; call resume."
+            )
+        if self.room != 0 or self._asked >= self._plan.answers[self._block]:
+            raise RuntimeError(
+                f"{type(self).__name__} answers as often as its plan says, at the end of a block."
+            )
+        self._asked += 1
+        with np.errstate(all="ignore"):
+            return self._release(self._sums(*at))
 
     @final
     def close(self) -> None:
         """Go on to the next block; what the present one may still be asked is forfeited."""
-        self._due = False
+        self._block += 1
+        self._asked = 0
         self._forget_block()
 
-    @final
-    def secret_state(self) -> dict[str, Any]:
-        """All that is needed to go on later. As secret as the rows."""
-        kept = {k: v for k, v in vars(self).items() if k not in self._outside}
-        return {k: self._packed(v) for k, v in kept.items()}
+    def resume(self, noise: SecretNoise) -> None:
+        """Go on after loading a checkpoint, with noise from this source."""
+        self._noise = NoNoise(noise) if self._exact else noise
 
-    @classmethod
-    @final
-    def resumed(
-        cls, plan: Plan, problem: BanditProblem, noise: SecretNoise, state: dict[str, Any]
-    ) -> ArmSession:
-        """The session that goes on from a secret state, which must be resumed at most once."""
-        session = cls.__new__(cls)
-        session._plan, session._problem = plan, problem
-        session._noise = NoNoise(noise) if state["_exact"] else noise
-        for name, value in state.items():
-            setattr(session, name, session._unpacked(value))
-        return session
-
-    def __reduce__(self) -> NoReturn:
-        raise TypeError(
-            f"{type(self).__name__} cannot be copied or pickled: it holds rows and noise. Use a "
-            "secret checkpoint."
-        )
+    def __getstate__(self) -> dict[str, Any]:
+        return {k: v for k, v in vars(self).items() if k != "_noise"}
 
     @final
     def _computed(self, sensitivity: float, additions: int) -> float:
@@ -177,20 +180,22 @@ class ArmSession(ABC):
         rounding = (additions + _FEW) * self._problem.horizon * 2.0**-51
         return inflated(sensitivity, rounding)
 
-    def _packed(self, value: Any) -> Any:
-        return value.copy() if isinstance(value, np.ndarray | list) else value
-
-    def _unpacked(self, value: Any) -> Any:
-        return value
-
     @abstractmethod
     def _opening(self, adjacency: Adjacency, spend: Spend) -> Event:
         """Prepare for the plan and return what it costs, at most the spend."""
 
     @abstractmethod
     def _keep(self, V: np.ndarray, arms: np.ndarray, y: np.ndarray) -> None:
-        """Take bounded rows."""
+        """Take bounded rows, at least one."""
+
+    @abstractmethod
+    def _sums(self, *at: np.ndarray) -> np.ndarray:
+        """Exact sums over users of each arm, (K, m): secret."""
+
+    @abstractmethod
+    def _release(self, sums: np.ndarray) -> Any:
+        """The private answer."""
 
     @abstractmethod
     def _forget_block(self) -> None:
-        """Drop what belongs to the present block alone."""
+        """Drop what belongs to the block that has ended alone."""

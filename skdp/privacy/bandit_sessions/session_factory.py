@@ -5,63 +5,51 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import NamedTuple
 
 from ...problem.bandit_problem import BanditProblem
 from ..accounting.ledger import Ledger
 from ..adjacency import Adjacency
-from ..oracle_factory import PrivacyTerms, PrivateSession
+from ..oracle_factory import PrivateSession
 from ..randomness import SecretNoise
+from .arm_gradients import GradientSession, SelectionSession, StepSession
 from .arm_moments import MomentSession
 from .arm_streams import ArmStreams
-from .bandit_plans import (
-    GradientPlan,
-    MomentPlan,
-    Plan,
-    SelectionPlan,
-    StepPlan,
-    StreamsPlan,
-)
+from .bandit_plans import Plan
 from .base import ArmSession
-from .block_rows import GradientSession, SelectionSession
-from .noisy_steps import StepSession
 
-SESSIONS: dict[type[Plan], type[ArmSession]] = {
-    GradientPlan: GradientSession,
-    MomentPlan: MomentSession,
-    SelectionPlan: SelectionSession,
-    StepPlan: StepSession,
-    StreamsPlan: ArmStreams,
+SESSIONS: dict[str, type[ArmSession]] = {
+    "gradients": GradientSession,
+    "moments": MomentSession,
+    "steps": StepSession,
+    "streams": ArmStreams,
+    "vertices": SelectionSession,
 }
 
 SessionFactory = Callable[[Plan, BanditProblem, Ledger, Adjacency, SecretNoise], ArmSession]
 
 
-def _private(
+def private_session(
     plan: Plan, problem: BanditProblem, ledger: Ledger, adjacency: Adjacency, noise: SecretNoise
 ) -> ArmSession:
-    return SESSIONS[type(plan)](plan, problem, ledger, adjacency, noise)
+    """The session that answers what a plan releases; the ledger has paid for all of it."""
+    return SESSIONS[plan.releases](plan, problem, ledger, adjacency, noise)
 
 
 # In a context variable so that what a test asks for is not seen by other threads.
-_factory: ContextVar[SessionFactory] = ContextVar("session_factory", default=_private)
-
-
-class OpenedRun(NamedTuple):
-    """A session that no row was given yet, and the ledger that has paid for all of it."""
-
-    session: ArmSession
-    ledger: Ledger
+_factory: ContextVar[SessionFactory] = ContextVar("session_factory", default=private_session)
 
 
 def open_run(
-    plan: Plan, problem: BanditProblem, terms: PrivacyTerms, private: PrivateSession
-) -> OpenedRun:
-    """Open and pay for a run: private, unless within :func:`sessions_opened_by`."""
-    ledger = terms.ledger()
+    plan: Plan, problem: BanditProblem, epsilon: float, private: PrivateSession
+) -> tuple[ArmSession, Ledger]:
+    """A session without rows, and the ledger that has paid for all of it.
+
+    Epsilon may be infinite. The session is private, unless within :func:`sessions_opened_by`.
+    """
+    ledger = Ledger(epsilon, problem.delta, calculus=plan.calculus)
     ledger.note("models of the arms")
-    session = _factory.get()(plan, problem, ledger, terms.adjacency, private.noise)
-    return OpenedRun(session, ledger)
+    session = _factory.get()(plan, problem, ledger, problem.adjacency, private.noise)
+    return session, ledger
 
 
 @contextmanager

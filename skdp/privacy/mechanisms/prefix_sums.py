@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import isfinite, prod, sqrt
 from typing import NoReturn, final
 
@@ -196,7 +196,7 @@ class PrefixState:
         Standard deviation of the independent normals.
     taken : int
         Number of steps so far.
-    correlator : Correlator
+    correlator : Correlator or None
         What is kept of the normals.
 
     Raises
@@ -209,7 +209,7 @@ class PrefixState:
     shape: tuple[int, ...]
     noise_scale: float
     taken: int
-    correlator: Correlator = field(repr=False, compare=False)
+    correlator: Correlator | None = field(repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if not (isfinite(self.noise_scale) and self.noise_scale >= 0):
@@ -239,14 +239,11 @@ class PrefixNoise:
     """
 
     def __init__(self, state: PrefixState, noise: SecretNoise) -> None:
-        self._mechanism = state.mechanism
-        self._shape = state.shape
-        self._size = prod(state.shape)
-        self._scale = state.noise_scale
+        # What was kept of the normals may be large, and is not needed twice.
+        self._state, self._noise = replace(state, correlator=None), noise
         self._taken = state.taken
         # None during a step, so that one which is interrupted half-way ends the stream.
-        self._correlator: Correlator | None = deepcopy(state.correlator)
-        self._noise = noise
+        self._correlator = deepcopy(state.correlator)
 
     @property
     def taken(self) -> int:
@@ -256,7 +253,7 @@ class PrefixNoise:
     @property
     def left(self) -> int:
         """Number of steps that may still be taken."""
-        return self._mechanism.length - self._taken
+        return self._state.mechanism.length - self._taken
 
     def next(self) -> np.ndarray:
         """Noise to be added to the next sum, a fresh array of the shape of a term.
@@ -267,15 +264,16 @@ class PrefixNoise:
             If all steps are taken: what was charged covers no more; or if a step was interrupted.
         """
         if not self.left:
+            mechanism = self._state.mechanism
             raise RuntimeError(
-                f"{type(self._mechanism).__name__} needs its length declared in advance; all of "
-                f"its {self._mechanism.length} steps are taken. Open another for new rows."
+                f"{type(mechanism).__name__} needs its length declared in advance; all of "
+                f"its {mechanism.length} steps are taken. Open another for new rows."
             )
         correlator, self._correlator = self._whole(), None
-        out = self._scale * correlator.step(self._draw)
+        out = self._state.noise_scale * correlator.step(self._draw)
         self._taken += 1
         self._correlator = correlator
-        return out.reshape(self._shape)
+        return out.reshape(self._state.shape)
 
     def secret_state(self) -> PrefixState:
         """All that is needed to go on later, for a secret checkpoint.
@@ -285,9 +283,7 @@ class PrefixNoise:
         RuntimeError
             If a step was interrupted.
         """
-        return PrefixState(
-            self._mechanism, self._shape, self._scale, self._taken, deepcopy(self._whole())
-        )
+        return replace(self._state, taken=self._taken, correlator=deepcopy(self._whole()))
 
     def __reduce__(self) -> NoReturn:
         raise TypeError(
@@ -298,10 +294,10 @@ class PrefixNoise:
     def _whole(self) -> Correlator:
         if self._correlator is None:
             raise RuntimeError(
-                f"{type(self._mechanism).__name__} needs every step to be finished, but step "
+                f"{type(self._state.mechanism).__name__} needs every step to be finished, but step "
                 f"{self._taken + 1} was interrupted; open another for new rows."
             )
         return self._correlator
 
     def _draw(self, count: int) -> np.ndarray:
-        return self._noise.normal((count, self._size))
+        return self._noise.normal((count, prod(self._state.shape)))

@@ -1,45 +1,34 @@
-"""The queries an oracle answers, one file a query, with the proof of its sensitivity."""
+"""The queries an oracle answers, each with the proof of its sensitivity."""
 
 from .base import GumbelQuery, PerturbedQuery, Query
-from .column_counts import ColumnCountsQuery
-from .column_moments import ColumnMomentsQuery
-from .gradient import GradientNormQuery, GradientQuery
+from .columns import ColumnCountsQuery, ColumnMomentsQuery
+from .counts import HistogramQuery, OutcomeCountsQuery, TotalWeightQuery
+from .gradient import GradientNormQuery, GradientQuery, InterceptGradientQuery
 from .gradient_difference import GradientDifferenceQuery, around_both
 from .gradient_sizes import GradientAndShareQuery, GradientSizesQuery
-from .histogram import HistogramQuery
-from .intercept_gradient import InterceptGradientQuery
 from .metric_means import (
-    AbsoluteError,
-    BrierScore,
     GroupMeansQuery,
-    LogLoss,
-    MeanRocAreaTerm,
     MetricMeansQuery,
-    RocAreaTerm,
     RowMetric,
-    SquaredError,
-    SquaredR2Term,
-    Target,
+    absolute_error,
+    brier_score,
+    clipped_target,
+    log_loss,
+    mean_roc_area_term,
+    roc_area_term,
+    squared_error,
+    squared_r2_term,
 )
-from .moments import MomentsQuery, packed
-from .normal_equations import NormalEquationsQuery
-from .outcome_counts import OutcomeCountsQuery
+from .moments import MomentsQuery, NormalEquationsQuery, RowMeansQuery, packed
 from .perturbed_minimum import PerturbedMinimumQuery
-from .residual_quantile import ResidualQuantileQuery
-from .row_means import RowMeansQuery
 from .sampled_gradient import SampledGradientQuery
-from .score_and_curvature import ScoreAndCurvatureQuery
-from .score_moments import ScoreMomentsQuery
+from .score_and_curvature import ScoreAndCurvatureQuery, ScoreMomentsQuery
 from .score_scale import ScoreScaleQuery
-from .selection import SelectionQuery
+from .selection import ResidualQuantileQuery, SelectionQuery, VertexQuery
 from .site_gradients import SiteGradientsQuery, SiteRequest
 from .stream_terms import StreamScoresQuery, StreamTerm, StreamTermQuery
-from .total_weight import TotalWeightQuery
-from .vertex import VertexQuery
 
 __all__ = [
-    "AbsoluteError",
-    "BrierScore",
     "ColumnCountsQuery",
     "ColumnMomentsQuery",
     "GradientAndShareQuery",
@@ -51,8 +40,6 @@ __all__ = [
     "GumbelQuery",
     "HistogramQuery",
     "InterceptGradientQuery",
-    "LogLoss",
-    "MeanRocAreaTerm",
     "MetricMeansQuery",
     "MomentsQuery",
     "NormalEquationsQuery",
@@ -61,7 +48,6 @@ __all__ = [
     "PerturbedQuery",
     "Query",
     "ResidualQuantileQuery",
-    "RocAreaTerm",
     "RowMeansQuery",
     "RowMetric",
     "SampledGradientQuery",
@@ -71,14 +57,19 @@ __all__ = [
     "SelectionQuery",
     "SiteGradientsQuery",
     "SiteRequest",
-    "SquaredError",
-    "SquaredR2Term",
     "StreamScoresQuery",
     "StreamTerm",
     "StreamTermQuery",
-    "Target",
     "TotalWeightQuery",
     "VertexQuery",
+    "absolute_error",
     "around_both",
+    "brier_score",
+    "clipped_target",
+    "log_loss",
+    "mean_roc_area_term",
     "packed",
+    "roc_area_term",
+    "squared_error",
+    "squared_r2_term",
 ]

@@ -5,20 +5,22 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from math import inf
-from typing import ClassVar, final
+from typing import Any, ClassVar, final
 
 import numpy as np
 
+from ...problem.problem import Problem
 from ..accounting.ledger import Spend
 from ..adjacency import Adjacency
 from ..mechanisms.base import Mechanism, PerturbingMechanism
 from ..mechanisms.gaussian import GaussianMechanism
 from ..mechanisms.gumbel import GumbelMechanism
-from ..rounding import inflated
+from ..rounding import inflated, of_sum
 from ..rows.base import RowStore
 from ..rows.bounded_rows import BoundedBlock
 
-_LEAST_NORM, _LEAST_PRODUCT, _LARGEST_SUM = 1e-140, 1e-280, 1e300
+# Squares of what is below the first are lost, and sums above the second overflow.
+LEAST_BOUND, LARGEST_SUM = 1e-140, 1e300
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,6 +80,57 @@ class GaussianQuery(Query):
 
 
 @dataclass(frozen=True, eq=False)
+class Summed(GaussianQuery):
+    """The sum over the rows of a bounded vector of each, divided by their public number.
+
+    Parameters
+    ----------
+    problem : Problem
+        What rows are brought to, and their public numbers: n to divide by and, if rows are
+        weighted, that of all of them.
+
+    Guarantees
+    ----------
+    - Replacing a row moves the answer by at most the largest distance of two vectors over n,
+      zeroing it out by at most the largest norm over n. Subclasses prove both extents, for rows of
+      any weight in [0, 1].
+    """
+
+    problem: Problem
+
+    @property
+    @abstractmethod
+    def extents(self) -> tuple[float, float]:
+        """Largest distance of two rows' vectors, and largest norm of one.
+
+        Infinite where double precision is left.
+        """
+
+    @property
+    def rounding(self) -> float:
+        """Margin for rounding of a sum of vectors."""
+        return of_sum(self.problem.n_actual)
+
+    def sensitivity(self, adjacency: Adjacency) -> float:
+        """Most that the answer moves: an extent over n."""
+        apart, longest = self.extents
+        moved = apart if adjacency is Adjacency.REPLACE_ONE else longest
+        return moved / self.problem.n_samples
+
+    def evaluate(self, rows: RowStore) -> np.ndarray:
+        """The exact answer."""
+        return self._finished(rows.bounded(self.problem.bounds).sum(self._of_block))
+
+    def _of_block(self, block: BoundedBlock) -> np.ndarray:
+        """Sum over the rows of a block."""
+        raise NotImplementedError
+
+    def _finished(self, total: np.ndarray) -> np.ndarray:
+        """The answer, of the sum over all rows."""
+        return total / self.problem.n_samples
+
+
+@dataclass(frozen=True, eq=False)
 class CountQuery(GaussianQuery):
     """A query for counts of rows or sums of their weights, which are exact in any order."""
 
@@ -86,6 +139,14 @@ class CountQuery(GaussianQuery):
     def rounding(self) -> float:
         """None, as sums of weights and of halves of them are exact."""
         return 0.0
+
+    def evaluate(self, rows: RowStore) -> np.ndarray:
+        """The exact counts, floats."""
+        return rows.sum(self._of_block)
+
+    def _of_block(self, block: Any) -> np.ndarray:
+        """Counts of the rows of a block, raw or bounded."""
+        raise NotImplementedError
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,6 +213,21 @@ def counted(values: np.ndarray, edges: np.ndarray, weights: np.ndarray | None) -
     return np.bincount(bins, weights, minlength=edges.size + 1).astype(np.float64, copy=False)
 
 
+def kept(bound: float, n: int) -> float:
+    """The bound on what a row adds to a sum over n; infinite where double precision is left."""
+    return bound if bound >= LEAST_BOUND and bound * n <= LARGEST_SUM else inf
+
+
+def two_sided(bound: float) -> tuple[float, float]:
+    """Diameter and radius of a ball around zero."""
+    return Adjacency.REPLACE_ONE.of_sum(bound), Adjacency.ZERO_OUT.of_sum(bound)
+
+
+def coded(values: np.ndarray, size: int) -> np.ndarray:
+    """The nearest of the codes 0, ..., size - 1; 0 for what is not a number."""
+    return np.clip(np.nan_to_num(values), 0, size - 1).astype(np.intp)
+
+
 def range_of_scores(product: float, norm: float, n: int, adjacency: Adjacency) -> float:
     """Most that the difference of two scores moves, each a sum of products over n.
 
@@ -159,8 +235,8 @@ def range_of_scores(product: float, norm: float, n: int, adjacency: Adjacency) -
     most ``product``. Infinite where double precision is left.
     """
     # Rows whose squares are lost could not be brought to a norm below.
-    kept = norm >= _LEAST_NORM and product >= _LEAST_PRODUCT
-    if not (kept and 4 * product * n <= _LARGEST_SUM):
+    least = norm >= LEAST_BOUND and product >= LEAST_BOUND**2
+    if not (least and 4 * product * n <= LARGEST_SUM):
         return inf
     return adjacency.of_sum(2 * product) / n
 

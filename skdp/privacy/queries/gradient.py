@@ -1,8 +1,8 @@
-"""The mean gradient of the loss, and its norm."""
+"""The mean gradient of the loss, its norm, and that along the intercept alone."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
 from math import inf, sqrt
@@ -17,17 +17,15 @@ from ..rounding import mapped_products, of_sum, spread
 from ..rows.base import RowStore
 from ..rows.bounded_rows import BoundedBlock, lengths_of
 from ..rows.score_cache import times_rows
-from .base import GaussianQuery
+from .base import LARGEST_SUM, LEAST_BOUND, GaussianQuery, Summed, kept, two_sided
 
-# Squares of derivatives below this are lost, and sums above that overflow.
-_LEAST_BOUND = 1e-140
-_LARGEST_SUM, _LEAST_NORM = 1e300, 1e-300
+_LEAST_NORM = 1e-300
 # Bound on the gradient of a row where means of privacy units are clipped, in units of their clip.
 _ROW_OF_A_UNIT = 16.0
 
 
 @dataclass(frozen=True, eq=False)
-class GradientQuery(GaussianQuery):
+class GradientQuery(Summed):
     """Mean over the rows of the gradient of the weighted loss at w, each row clipped.
 
     The gradient of row i is ``v_i c_i l'(y_i, <w, x~_i>) x~_i^T`` with v_i in [0, 1] the weight of
@@ -73,19 +71,12 @@ class GradientQuery(GaussianQuery):
 
     name: ClassVar[str] = "gradient"
 
-    problem: Problem
     w: np.ndarray
     clip_norm: float | None = None
     whole_units: bool = False
 
     def __post_init__(self) -> None:
-        w, shape = np.asarray(self.w), self.problem.shape
-        if w.dtype.kind not in "iuf" or w.shape != shape:
-            raise ValueError(
-                f"GradientQuery needs a w of real numbers and of shape {shape}, got {w.dtype} of "
-                f"shape {w.shape}; ask at arrays like problem.start()."
-            )
-        object.__setattr__(self, "w", np.array(w, dtype=np.float64))
+        object.__setattr__(self, "w", point(self.problem, self.w))
         if self.clip_norm is not None:
             object.__setattr__(self, "clip_norm", float(self.clip_norm))
 
@@ -133,31 +124,37 @@ class GradientQuery(GaussianQuery):
         norm, half = float(np.linalg.norm(self.w)), 0.5 * b * sqrt(loss.n_scores)
         return half + sqrt(half * half + b * norm * self.row_bound / problem.max_weight)
 
-    def sensitivity(self, adjacency: Adjacency) -> float:
-        """``2 bound / n`` under replace-one; infinite unless double precision keeps the bound.
+    @property
+    def extents(self) -> tuple[float, float]:
+        """``2 bound`` and ``bound``; infinite unless double precision keeps the bound.
 
         That is the case if both the bound and its share ``bound / (row_norm max(c))`` on the
         derivative are at least 1e-140, and ``bound * n`` is at most 1e300.
         """
         problem, bound = self.problem, self.bound
-        least = _LEAST_BOUND * max(1.0, problem.row_norm * problem.max_weight)
-        if not (least <= bound and self.row_bound * problem.n_samples <= _LARGEST_SUM):
-            return inf
-        return adjacency.of_sum(bound) / problem.n_samples
+        least = LEAST_BOUND * max(1.0, problem.row_norm * problem.max_weight)
+        within = least <= bound and self.row_bound * problem.n_samples <= LARGEST_SUM
+        return two_sided(bound if within else inf)
 
     def evaluate(self, rows: RowStore) -> np.ndarray:
         """The exact mean of clipped gradients, in the shape of w."""
-        bounds = self.problem.bounds
-        if self.whole_units and rows.unit is PrivacyUnit.DECLARED:
-            total = (
-                rows.by_unit()
-                .bounded(bounds)
-                .sum_of_units(partial(self.of_pieces, exactly=False), self.of_units)
-            )
-        else:
-            total = rows.bounded(bounds).sum(lambda b: self.of_block(b, b.scores(self.w)))
+        total = self.summed(rows, lambda b: self.of_block(b, b.scores(self.w)), self.of_units)
         total /= self.problem.n_samples
         return total
+
+    def summed(
+        self,
+        rows: RowStore,
+        of_block: Callable[[BoundedBlock], np.ndarray],
+        of_units: Callable[[np.ndarray], np.ndarray],
+        *,
+        exactly: bool = False,
+    ) -> np.ndarray:
+        """Sum of a function of blocks, or of sums of gradients and weights over whole units."""
+        if not (self.whole_units and rows.unit is PrivacyUnit.DECLARED):
+            return rows.bounded(self.problem.bounds).sum(of_block)
+        pieces = partial(self.of_pieces, exactly=exactly)
+        return rows.by_unit().bounded(self.problem.bounds).sum_of_units(pieces, of_units)
 
     def of_drawn(self, rows: RowStore, drawn: np.ndarray, rate: float) -> np.ndarray:
         """Sum of the clipped gradients of the rows that are marked, over ``rate * n``."""
@@ -199,7 +196,7 @@ class GradientQuery(GaussianQuery):
         # Negative weights are refused by the problem; the bound holds in spite of them.
         heaviest = max(map(abs, self.problem.class_weight or (1.0,)))
         # The derivative at an infinite score must not outlive a bound that overflows.
-        most = _LARGEST_SUM / self.problem.n_samples / max(1.0, heaviest)
+        most = LARGEST_SUM / self.problem.n_samples / max(1.0, heaviest)
         return block.derivative_bounds.of((self.bound if bound is None else bound) / heaviest, most)
 
     def clipped(self, block: BoundedBlock, z: np.ndarray, bounds: float | np.ndarray) -> np.ndarray:
@@ -210,6 +207,17 @@ class GradientQuery(GaussianQuery):
     def weighted(self, block: BoundedBlock, r: np.ndarray) -> np.ndarray:
         """Derivatives of some rows times the weights of rows and classes; overwrites r."""
         return weighted(self.problem, block, r)
+
+
+def point(problem: Problem, w: np.ndarray) -> np.ndarray:
+    """A copy of w in double precision; refused unless of real numbers in the problem's shape."""
+    w = np.asarray(w)
+    if w.dtype.kind not in "iuf" or w.shape != problem.shape:
+        raise ValueError(
+            f"GradientQuery needs a w of real numbers and of shape {problem.shape}, got {w.dtype} "
+            f"of shape {w.shape}; ask at arrays like problem.start()."
+        )
+    return np.array(w, dtype=np.float64)
 
 
 def weighted(
@@ -230,11 +238,6 @@ def weighted(
 @dataclass(frozen=True, eq=False)
 class GradientNormQuery(GaussianQuery):
     """Norm (l2) of the mean of clipped gradients, a number (array of shape ()).
-
-    Parameters
-    ----------
-    gradient : GradientQuery
-        The gradient in question.
 
     Guarantees
     ----------
@@ -263,3 +266,45 @@ class GradientNormQuery(GaussianQuery):
     def public(self) -> tuple[object, ...]:
         """w and the bound."""
         return self.gradient.public()
+
+
+@dataclass(frozen=True, eq=False)
+class InterceptGradientQuery(Summed):
+    r"""``1/n sum_i v_i c_i/max(c) [l'(y_i, <w, x~_i>)]_clip``: the gradient along the intercept.
+
+    The l2 norm of the derivative of a row is bounded by ``clip``. It has K entries, far fewer than
+    a gradient, and its noise does not grow with the rows. ``shrunk`` is as for
+    :class:`skdp.privacy.queries.selection.VertexQuery`.
+
+    Guarantees
+    ----------
+    - The sum has one vector a row, of norm at most ``clip``, because the weight of its class is at
+      most the largest one, and its own weight ``v_i`` at most 1 (see ``Adjacency.of_sum``). Both
+      bounds are attained, by rows on the wrong side whose labels differ.
+    - The bound holds whatever the rows, the targets and w.
+    """
+
+    name: ClassVar[str] = "intercept_gradient"
+
+    w: np.ndarray
+    clip: float
+    shrunk: float = 1.0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "w", point(self.problem, self.w))
+
+    @property
+    def extents(self) -> tuple[float, float]:
+        """``2 clip`` and ``clip``."""
+        clip = min(self.clip, self.problem.loss.lipschitz)
+        return two_sided(kept(clip, self.problem.n_samples))
+
+    def public(self) -> tuple[object, ...]:
+        """Public inputs: weights, clip and shrinkage."""
+        return (self.w, self.clip, self.shrunk)
+
+    def _of_block(self, block: BoundedBlock) -> np.ndarray:
+        problem, z = self.problem, block.scores_along(self.w, self.shrunk)
+        clip = min(self.clip, problem.loss.lipschitz)
+        r = Loss.clipped_derivative(problem.loss, block.y, z, clip)
+        return np.atleast_1d(weighted(problem, block, r, relatively=True).sum(axis=0))

@@ -14,12 +14,11 @@ from ..adjacency import Adjacency
 from ..rounding import mapped_products, of_sum, spread
 from ..rows.base import RowStore
 from ..rows.bounded_rows import BoundedBlock
-from .base import GaussianQuery
-from .gradient import GradientQuery
+from .base import LARGEST_SUM, LEAST_BOUND, GaussianQuery
+from .gradient import GradientQuery, point
 
-# Squares of lengths outside of this range are lost or overflow.
-_SHORTEST, _LONGEST = 1e-140, 1e140
-_LARGEST_SUM = 1e300
+# Squares of longer ones overflow.
+_LONGEST = 1e140
 
 # Where the change of a row's derivative lies: a ball whose centre and radius are these multiples
 # of smoothness times the change of the row's scores, and of its length.
@@ -80,7 +79,7 @@ class GradientDifferenceQuery(GaussianQuery):
     w0: np.ndarray
 
     def __post_init__(self) -> None:
-        w0 = GradientQuery(self.gradient.problem, self.w0).w
+        w0 = point(self.gradient.problem, self.w0)
         if np.array_equal(w0, self.gradient.w):
             raise ValueError(
                 "GradientDifferenceQuery needs two points that differ, got the same one twice; "
@@ -110,8 +109,8 @@ class GradientDifferenceQuery(GaussianQuery):
         # At most what a gradient may be, in each of two gradients.
         reach = 2.0 * self.gradient.bound
         longest = self.gradient.problem.smoothness * length
-        squares = length >= _SHORTEST and self.gradient.problem.row_norm * length <= _LONGEST
-        if not (squares and _SHORTEST <= longest <= _LONGEST):
+        squares = length >= LEAST_BOUND and self.gradient.problem.row_norm * length <= _LONGEST
+        if not (squares and LEAST_BOUND <= longest <= _LONGEST):
             return 0.0, reach
         centre, radius = self._kind
         return around_both(centre * longest, radius * longest, reach)
@@ -140,42 +139,36 @@ class GradientDifferenceQuery(GaussianQuery):
     def sensitivity(self, adjacency: Adjacency) -> float:
         """``2 radius / n`` under replace-one; infinite unless double precision keeps the bound."""
         problem, radius = self.gradient.problem, self.radius
-        least = _SHORTEST * max(1.0, problem.row_norm * problem.max_weight)
+        least = LEAST_BOUND * max(1.0, problem.row_norm * problem.max_weight)
         # What is clipped to less than that is not kept by clipping.
         kept = least <= min(radius, self.gradient.bound)
-        if not (kept and radius * problem.n_samples <= _LARGEST_SUM):
+        if not (kept and radius * problem.n_samples <= LARGEST_SUM):
             return inf
         return adjacency.of_sum(radius) / problem.n_samples
 
     def evaluate(self, rows: RowStore) -> np.ndarray:
         """The exact mean of differences, in the shape of w."""
-        return self._about_centre(rows, self.gradient.problem.n_samples)
-
-    def of_drawn(self, rows: RowStore, drawn: np.ndarray, rate: float) -> np.ndarray:
-        """The centre, and differences from it of the rows that are marked over ``rate * n``."""
-        return self._about_centre(rows, rate * self.gradient.problem.n_samples, drawn)
+        return self.of_drawn(rows, None, 1.0)
 
     @property
     def problem(self) -> Problem:
         """Loss and public bounds."""
         return self.gradient.problem
 
-    def _about_centre(
-        self, rows: RowStore, count: float, marked: np.ndarray | None = None
-    ) -> np.ndarray:
-        """``h c + sum_i (difference_i - c) / count`` over all rows, or those that are marked.
+    def of_drawn(self, rows: RowStore, drawn: np.ndarray | None, rate: float) -> np.ndarray:
+        """``h c + sum_i (difference_i - c) / (rate n)`` over the rows that are marked, or all.
 
         h is 1, or if rows are weighted their public number over what stands for it. Of a privacy
         unit, whose rows' differences are together as one's, the centre is taken off once.
         """
         problem, centre = self.gradient.problem, self._ball[0]
         c = self._delta * (centre / self._length) if centre else None
-        total = rows.bounded(problem.bounds).sum(self._of_block, marked)
+        total = rows.bounded(problem.bounds).sum(self._of_block, drawn)
         if c is not None:
             # The centre is the same for all, so it is taken off once, from the sum.
-            there = rows.n_samples if marked is None else int(np.count_nonzero(marked))
+            there = rows.n_samples if drawn is None else int(np.count_nonzero(drawn))
             total -= there * c
-        total /= count
+        total /= rate * problem.n_samples
         return total if c is None else total + c * (problem.n_actual / problem.n_samples)
 
     def public(self) -> tuple[object, ...]:

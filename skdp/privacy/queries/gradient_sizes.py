@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from math import hypot
 from typing import ClassVar
 
@@ -23,20 +22,12 @@ class GradientSizesQuery(CellsQuery):
     """Number, or total weight, of rows with a gradient whose norm lies between public edges.
 
     The norm is ``c_i ||l'(y_i, <w, x~_i>)|| ||x~_i||`` before any clipping of gradients, and before
-    it is multiplied by the weight of the row, which it counts by.
+    it is multiplied by the weight of the row, which it counts by. The m edges increase: bin k
+    holds norms in ``[edges[k-1], edges[k])``, bin 0 lies below all edges and bin m above, so that
+    every row falls in exactly one of m + 1 bins.
 
-    Parameters
-    ----------
-    problem : Problem
-        Loss and public bounds.
-    w : ndarray
-        Where; public.
-    edges : ndarray of shape (m,)
-        Increasing. Bin k holds norms in ``[edges[k-1], edges[k])``; bin 0 lies below all edges
-        and bin m above, so that every row falls in exactly one of m + 1 bins.
-    whole_units : bool, default=False
-        Whether to count privacy units, by the norm of the mean gradient of their rows, and not
-        rows; gradients of rows are cut to 16 times the last edge first.
+    With ``whole_units`` privacy units are counted, by the norm of the mean gradient of their rows,
+    and not rows; gradients of rows are cut to 16 times the last edge first.
 
     Guarantees
     ----------
@@ -54,12 +45,10 @@ class GradientSizesQuery(CellsQuery):
 
     def evaluate(self, rows: RowStore) -> np.ndarray:
         """The exact counts, floats of shape (m + 1,)."""
-        bounds = self.problem.bounds
-        if self.whole_units and rows.unit is PrivacyUnit.DECLARED and self.edges.size:
-            gradient = GradientQuery(self.problem, self.w, float(self.edges[-1]), True)
-            pieces = partial(gradient.of_pieces, exactly=True)
-            return rows.by_unit().bounded(bounds).sum_of_units(pieces, self._of_units)
-        return rows.bounded(bounds).sum(self._of_block)
+        last = float(self.edges[-1]) if self.edges.size else None
+        whole = self.whole_units and last is not None
+        gradient = GradientQuery(self.problem, self.w, last, whole)
+        return gradient.summed(rows, self._of_block, self._of_units, exactly=True)
 
     def public(self) -> tuple[object, ...]:
         """w and the edges."""
@@ -124,13 +113,8 @@ class GradientAndShareQuery(GaussianQuery):
 
     def evaluate(self, rows: RowStore) -> np.ndarray:
         """The exact answer, of shape (entries of w + 1,)."""
-        problem = self.gradient.problem
-        if self.gradient.whole_units and rows.unit is PrivacyUnit.DECLARED:
-            bounded = rows.by_unit().bounded(problem.bounds)
-            pieces = partial(self.gradient.of_pieces, exactly=True)
-            answer = bounded.sum_of_units(pieces, self._of_units) / problem.n_samples
-        else:
-            answer = rows.bounded(problem.bounds).sum(self._of_block) / problem.n_samples
+        answer = self.gradient.summed(rows, self._of_block, self._of_units, exactly=True)
+        answer /= self.gradient.problem.n_samples
         if rows.weighted or rows.unit is PrivacyUnit.DECLARED:
             answer[-1] += self.weight * self.usual
         return answer

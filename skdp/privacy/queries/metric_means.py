@@ -2,101 +2,84 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from dataclasses import dataclass, fields
-from functools import cached_property
+from collections.abc import Callable
+from dataclasses import dataclass
 from math import inf, sqrt
-from typing import ClassVar, final
+from typing import ClassVar
 
 import numpy as np
 
-from ...problem.column_bounds import ColumnBounds
 from ..adjacency import Adjacency
 from ..rows.base import RowStore
 from ..rows.bounded_rows import RawBlock
 from ..rows.predicted_rows import PredictedBlock
-from .base import GaussianQuery
-from .column_moments import ColumnMomentsQuery
-from .outcome_counts import coded
+from .base import GaussianQuery, coded
+from .columns import UnitMoments
 
 # Ends of a range are at most so far from zero, and at least so far apart.
 _FARTHEST, _NEAREST = 1e300, 1e-280
 
 
 @dataclass(frozen=True, eq=False)
-class RowMetric(ABC):
-    """A number for each prediction, in a public range. Its fields are public.
-
-    Guarantees
-    ----------
-    - The number of a row is a function of that row, of what the model says of it, and of public
-      numbers. The query clips it to the range, so that nothing else rests on these classes.
-    """
-
-    @property
-    @abstractmethod
-    def range(self) -> tuple[float, float]:
-        """Low and high end, finite and apart. What is not a number counts as the high end."""
-
-    @abstractmethod
-    def of(self, given: PredictedBlock) -> np.ndarray:
-        """The number of each row, shape (m,)."""
-
-    @final
-    def public(self) -> tuple[object, ...]:
-        """Name of the metric and its fields."""
-        return (type(self).__name__, *(getattr(self, field.name) for field in fields(self)))
-
-
-@final
-@dataclass(frozen=True, eq=False)
-class LogLoss(RowMetric):
-    """``-log p_y``, probabilities of the label below ``floor`` counting as that.
+class RowMetric:
+    """A number for each prediction, in a public range.
 
     Parameters
     ----------
-    floor : float
-        In (0, 1).
+    name : str
+        For transcripts.
+    range : tuple of float
+        Low and high end, finite and apart. What is not a number counts as the high end.
+    of : callable
+        The number of each row of a block, shape (m,): a function of that row, of what the model
+        says of it, and of ``facts``. The query clips it to the range, so that nothing else rests
+        on it.
+    facts : tuple, default=()
+        Public numbers that it depends on.
     """
 
-    floor: float
-
-    @property
-    def range(self) -> tuple[float, float]:
-        """Ends 0 and ``-log floor``."""
-        return 0.0, float(-np.log(self.floor))
-
-    def of(self, given: PredictedBlock) -> np.ndarray:
-        """The loss of each row."""
-        return -np.log(np.maximum(given.score_of_label(), self.floor))
+    name: str
+    range: tuple[float, float]
+    of: Callable[[PredictedBlock], np.ndarray]
+    facts: tuple[object, ...] = ()
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class BrierScore(RowMetric):
+def log_loss(floor: float) -> RowMetric:
+    """``-log p_y``, probabilities of the label below ``floor``, in (0, 1), counting as that."""
+
+    def of(given: PredictedBlock) -> np.ndarray:
+        return -np.log(np.maximum(given.score_of_label(), floor))
+
+    return RowMetric("LogLoss", (0.0, float(-np.log(floor))), of, (floor,))
+
+
+def brier_score() -> RowMetric:
     """``1/2 sum_k (p_k - [y = k])^2``, for two classes the squared error of the probability."""
 
-    @property
-    def range(self) -> tuple[float, float]:
-        """Ends 0 and 1."""
-        return 0.0, 1.0
-
-    def of(self, given: PredictedBlock) -> np.ndarray:
-        """The squared error of each row."""
+    def of(given: PredictedBlock) -> np.ndarray:
         p = np.clip(given.scores, 0.0, 1.0)
         true = given.y[:, None] == np.arange(p.shape[1])
         return 0.5 * np.sum((p - true) ** 2, axis=1)
 
+    return RowMetric("BrierScore", (0.0, 1.0), of)
 
-@final
-@dataclass(frozen=True, eq=False)
-class RocAreaTerm(RowMetric):
+
+def roc_area_term(
+    edges: np.ndarray,
+    zeros: np.ndarray,
+    ones: np.ndarray,
+    area: float,
+    share: float,
+    of_class: int = 1,
+) -> RowMetric:
     r"""Term of a row in the area under the ROC curve, to first order in the two distributions.
 
     With ``F_0`` and ``F_1`` the distribution functions of the score in each class, given at edges
     and linear between them, A the area under their curve and p the share of class 1, it is
     ``(F_0(s) - A) / p`` for rows of class 1 and ``(1 - F_1(s) - A) / (1 - p)`` for those of class
-    0. All of these are public. Of several classes one is class 1, and the rest are class 0.
+    0. All of these are public. Of several classes one is class 1, and the rest are class 0. The
+    ends of the range are ``-A / m`` and ``(1 - A) / m``, with m the smaller share of the two; the
+    lowest stands for a score that is missing.
 
     Parameters
     ----------
@@ -111,33 +94,27 @@ class RocAreaTerm(RowMetric):
     of_class : int, default=1
         Code of class 1.
     """
+    smaller = min(share, 1.0 - share)
+    ends = -area / smaller, (1.0 - area) / smaller
 
-    edges: np.ndarray
-    zeros: np.ndarray
-    ones: np.ndarray
-    area: float
-    share: float
-    of_class: int = 1
+    def of(given: PredictedBlock) -> np.ndarray:
+        s = given.score_of(of_class)
+        below, above = np.interp(s, edges, zeros), 1 - np.interp(s, edges, ones)
+        of_rest = (above - area) / (1 - share)
+        found = np.where(given.y == of_class, (below - area) / share, of_rest)
+        return np.where(np.isnan(s), ends[0], found)
 
-    @property
-    def range(self) -> tuple[float, float]:
-        """Ends ``-A / m`` and ``(1 - A) / m``, with m the smaller share of the two classes."""
-        smaller = min(self.share, 1.0 - self.share)
-        return -self.area / smaller, (1.0 - self.area) / smaller
-
-    def of(self, given: PredictedBlock) -> np.ndarray:
-        """The term of each row; the lowest where there is no score."""
-        s = given.score_of(self.of_class)
-        below, above = np.interp(s, self.edges, self.zeros), 1 - np.interp(s, self.edges, self.ones)
-        ones = (below - self.area) / self.share
-        found = np.where(given.y == self.of_class, ones, (above - self.area) / (1 - self.share))
-        return np.where(np.isnan(s), self.range[0], found)
+    facts = edges, zeros, ones, area, share, of_class
+    return RowMetric("RocAreaTerm", ends, of, facts)
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class MeanRocAreaTerm(RowMetric):
+def mean_roc_area_term(
+    edges: np.ndarray, zeros: np.ndarray, ones: np.ndarray, areas: np.ndarray, shares: np.ndarray
+) -> RowMetric:
     """Mean over K classes of the terms of a row in the areas of each against the rest.
+
+    The range is from the lowest to the highest mean, over which of the classes, if one, is the
+    row's own.
 
     Parameters
     ----------
@@ -148,135 +125,78 @@ class MeanRocAreaTerm(RowMetric):
     areas, shares : ndarray of shape (K,)
         Areas, and shares of the classes, in (0, 1).
     """
+    K = len(areas)
+    weight = np.where(np.eye(K + 1, K, dtype=bool), shares, 1.0 - shares)
+    low, high = (-areas / weight).mean(axis=1), ((1.0 - areas) / weight).mean(axis=1)
+    each = zip(zeros, ones, areas.tolist(), shares.tolist(), strict=True)
+    terms = [roc_area_term(edges, *facts, k) for k, facts in enumerate(each)]
 
-    edges: np.ndarray
-    zeros: np.ndarray
-    ones: np.ndarray
-    areas: np.ndarray
-    shares: np.ndarray
+    def of(given: PredictedBlock) -> np.ndarray:
+        return np.mean([term.of(given) for term in terms], axis=0)
 
-    @property
-    def range(self) -> tuple[float, float]:
-        """The lowest and highest mean, over which of the classes, if one, is the row's own."""
-        K = len(self.areas)
-        weight = np.where(np.eye(K + 1, K, dtype=bool), self.shares, 1.0 - self.shares)
-        low, high = -self.areas / weight, (1.0 - self.areas) / weight
-        return float(low.mean(axis=1).min()), float(high.mean(axis=1).max())
-
-    def of(self, given: PredictedBlock) -> np.ndarray:
-        """The mean of each row's terms; the lowest ones where there is no score."""
-        each = zip(self.zeros, self.ones, self.areas.tolist(), self.shares.tolist(), strict=True)
-        terms = [RocAreaTerm(self.edges, *facts, k).of(given) for k, facts in enumerate(each)]
-        return np.mean(terms, axis=0)
+    ends = float(low.min()), float(high.max())
+    return RowMetric("MeanRocAreaTerm", ends, of, (edges, zeros, ones, areas, shares))
 
 
-@dataclass(frozen=True, eq=False)
-class _Residual(RowMetric):
-    """Base of metrics of regressions; targets are clipped to bounds, and residuals to a bound.
-
-    Parameters
-    ----------
-    low, high : float
-        Bounds on targets.
-    residual_bound : float
-        Bound on residuals, in units of the target.
-    """
-
-    low: float
-    high: float
-    residual_bound: float
-
-    @final
-    def target(self, given: PredictedBlock) -> np.ndarray:
-        """Targets within their bounds, shape (m,)."""
-        return np.clip(given.y, self.low, self.high)
-
-    @final
-    def residual(self, given: PredictedBlock) -> np.ndarray:
-        """Residuals within their bound; at it where there is no prediction."""
-        r = self.target(given) - given.prediction
-        bound = self.residual_bound
-        return np.clip(np.where(np.isnan(r), bound, r), -bound, bound)
+# Metrics of regressions have targets clipped to [low, high], and residuals to [-bound, bound], in
+# the units of the target. Where there is no prediction the residual is at its bound.
 
 
-@final
-class SquaredError(_Residual):
+def squared_error(low: float, high: float, bound: float) -> RowMetric:
     """The squared residual."""
 
-    @property
-    def range(self) -> tuple[float, float]:
-        """Ends 0 and the square of the bound."""
-        return 0.0, self.residual_bound**2
+    def of(given: PredictedBlock) -> np.ndarray:
+        return _residual(given, low, high, bound) ** 2
 
-    def of(self, given: PredictedBlock) -> np.ndarray:
-        """The square of each row's residual."""
-        return self.residual(given) ** 2
+    return RowMetric("SquaredError", (0.0, _power(bound, 2)), of, (low, high, bound))
 
 
-@final
-class AbsoluteError(_Residual):
+def absolute_error(low: float, high: float, bound: float) -> RowMetric:
     """The absolute residual."""
 
-    @property
-    def range(self) -> tuple[float, float]:
-        """Ends 0 and the bound."""
-        return 0.0, self.residual_bound
+    def of(given: PredictedBlock) -> np.ndarray:
+        return np.abs(_residual(given, low, high, bound))
 
-    def of(self, given: PredictedBlock) -> np.ndarray:
-        """The size of each row's residual."""
-        return np.abs(self.residual(given))
+    return RowMetric("AbsoluteError", (0.0, bound), of, (low, high, bound))
 
 
-@final
-class Target(_Residual):
+def clipped_target(low: float, high: float, bound: float) -> RowMetric:
     """The target itself."""
-
-    @property
-    def range(self) -> tuple[float, float]:
-        """Bounds on targets."""
-        return self.low, self.high
-
-    def of(self, given: PredictedBlock) -> np.ndarray:
-        """The target of each row."""
-        return self.target(given)
+    facts = low, high, bound
+    return RowMetric("Target", (low, high), lambda given: np.clip(given.y, low, high), facts)
 
 
-@final
-@dataclass(frozen=True, eq=False)
-class SquaredR2Term(_Residual):
-    """Square of a row's first-order term in R2, ``r^2 - (1 - R2)(y - m)^2``, in target units.
+def squared_r2_term(
+    low: float, high: float, bound: float, mean: float, unexplained: float
+) -> RowMetric:
+    """Square of a row's first-order term in R2, ``r^2 - (1 - R2)(y - m)^2``.
 
-    Parameters
-    ----------
-    low, high, residual_bound : float
-        As for the errors.
-    mean : float
-        Public estimate m of the mean of targets.
-    unexplained : float
-        Public estimate of 1 - R2.
+    ``mean`` and ``unexplained`` are public estimates of the mean m of targets and of 1 - R2.
     """
 
-    mean: float
-    unexplained: float
+    def of(given: PredictedBlock) -> np.ndarray:
+        total = (np.clip(given.y, low, high) - mean) ** 2
+        return (_residual(given, low, high, bound) ** 2 - unexplained * total) ** 2
 
-    @property
-    def range(self) -> tuple[float, float]:
-        """Ends 0 and the fourth power of the bound on residuals."""
-        return 0.0, self.residual_bound**4
+    facts = low, high, bound, mean, unexplained
+    return RowMetric("SquaredR2Term", (0.0, _power(bound, 4)), of, facts)
 
-    def of(self, given: PredictedBlock) -> np.ndarray:
-        """The square of each row's term."""
-        total = (self.target(given) - self.mean) ** 2
-        return (self.residual(given) ** 2 - self.unexplained * total) ** 2
+
+def _residual(given: PredictedBlock, low: float, high: float, bound: float) -> np.ndarray:
+    r = np.clip(given.y, low, high) - given.prediction
+    return np.clip(np.where(np.isnan(r), bound, r), -bound, bound)
+
+
+def _power(bound: float, exponent: int) -> float:
+    try:
+        return bound**exponent
+    except OverflowError:
+        return inf
 
 
 @dataclass(frozen=True, eq=False)
-class MetricMeansQuery(GaussianQuery):
-    """Means over the rows of bounded metrics and of their squares.
-
-    Each metric is clipped to its range and brought to [-1, 1], and its moments are those that
-    :class:`~skdp.privacy.queries.column_moments.ColumnMomentsQuery` takes of a feature, whose proof
-    asks for nothing but a number of each row in that interval.
+class MetricMeansQuery(UnitMoments):
+    """Moments of bounded metrics of predictions, each clipped to its range and brought to [-1, 1].
 
     Parameters
     ----------
@@ -292,10 +212,8 @@ class MetricMeansQuery(GaussianQuery):
 
     Guarantees
     ----------
-    - Replacing a row moves the answer for k metrics by at most ``2 sqrt(k) / n`` in l2, as much as
-      the means alone; the squares come for free. Zeroing it out moves it by at most
-      ``sqrt(9 k / 8) / n``. Both as there, and both are attained.
-    - This holds whatever metrics and models return: what is not a number is at the high end.
+    - Those of moments hold whatever metrics and models return: what is not a number is at the high
+      end. The proof asks for nothing but a number of each row in that interval.
     """
 
     name: ClassVar[str] = "metric_means"
@@ -305,42 +223,25 @@ class MetricMeansQuery(GaussianQuery):
 
     def __post_init__(self) -> None:
         for metric in self.metrics:
-            try:
-                low, high = metric.range
-            except OverflowError:
-                low, high = -inf, inf
+            low, high = metric.range
             if not (max(-low, high) <= _FARTHEST and high - low >= _NEAREST):
                 raise ValueError(
                     f"MetricMeansQuery needs ranges within {_FARTHEST:g} of zero and at least "
-                    f"{_NEAREST:g} wide, got {low:.3g} to {high:.3g} for "
-                    f"{type(metric).__name__}. Change the unit of the target."
+                    f"{_NEAREST:g} wide, got {low:.3g} to {high:.3g} for {metric.name}. Change the "
+                    "unit of the target."
                 )
 
-    @cached_property
-    def moments(self) -> ColumnMomentsQuery:
-        """The query for moments of as many numbers in [-1, 1]."""
-        ones = np.ones(len(self.metrics))
-        return ColumnMomentsQuery(ColumnBounds(-ones, ones), self.n_samples)
-
-    def sensitivity(self, adjacency: Adjacency) -> float:
-        """``2 sqrt(k) / n`` under replace-one, ``sqrt(9 k / 8) / n`` under zero-out."""
-        return self.moments.sensitivity(adjacency)
-
     @property
-    def rounding(self) -> float:
-        """Margin for rounding, that of the moments."""
-        return self.moments.rounding
-
-    def evaluate(self, rows: RowStore) -> np.ndarray:
-        """The exact answer, of shape (2, k)."""
-        return rows.sum(self._of_block) / self.n_samples
+    def entries(self) -> int:
+        """Number of metrics."""
+        return len(self.metrics)
 
     def public(self) -> tuple[object, ...]:
-        """Names and fields of the metrics."""
-        return tuple(content for metric in self.metrics for content in metric.public())
+        """Names of the metrics and what they depend on."""
+        return tuple(content for m in self.metrics for content in (m.name, *m.facts))
 
     def _of_block(self, block: RawBlock) -> np.ndarray:
-        return self.moments.of_scaled(self.units(PredictedBlock.of(block)), block.shares)
+        return self.of_scaled(self.units(PredictedBlock.of(block)), block.shares)
 
     def units(self, given: PredictedBlock) -> np.ndarray:
         """Metrics of some rows on the scale of their ranges, which is [-1, 1]; shape (m, k)."""
@@ -356,7 +257,7 @@ class GroupMeansQuery(GaussianQuery):
 
     For k metrics a row of group g adds to the g-th line ``sqrt(7 k / 8)``, its k numbers u in
     [-1, 1], and ``sqrt(2) (u^2 - 3/4)`` for each, as in
-    :class:`~skdp.privacy.queries.column_moments.ColumnMomentsQuery`.
+    :class:`~skdp.privacy.queries.columns.ColumnMomentsQuery`.
 
     Parameters
     ----------

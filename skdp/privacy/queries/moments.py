@@ -1,4 +1,4 @@
-"""Second moments of the bounded rows."""
+"""Moments of the bounded rows: their mean, maybe by class, and second moments, with targets."""
 
 from __future__ import annotations
 
@@ -8,37 +8,86 @@ from typing import ClassVar
 
 import numpy as np
 
-from ...problem.bounds import RowBounds
-from ..adjacency import Adjacency
-from ..rounding import of_sum
-from ..rows.base import RowStore
+from ...problem.problem import Problem
+from ..rounding import mapped_products, of_sum, spread
 from ..rows.bounded_rows import BoundedBlock
-from .base import GaussianQuery
+from .base import LARGEST_SUM, LEAST_BOUND, Summed, check_targets_a_row, coded, kept
 
-_LARGEST_NORM, _LEAST_SQUARE, _LARGEST_SUM = 1e150, 1e-280, 1e300
+_LARGEST_NORM = 1e150
 
 
 @dataclass(frozen=True, eq=False)
-class MomentsQuery(GaussianQuery):
-    r"""Second moments ``mean_i v_i v_i^T`` of the bounded rows, or their diagonal and last column.
+class RowMeansQuery(Summed):
+    r"""``1/n sum_i v_i e_{y_i}^T``: the sum of the bounded rows of each class, divided by n.
+
+    ``v_i`` is the row with its intercept entry, so with an intercept the last row of the answer
+    holds the shares of the classes; its shape is (p, K). With one class it is the mean of all rows,
+    of shape (p,), which takes no notice of targets. Targets outside of 0, ..., K - 1 count towards
+    the nearest class, those that are not numbers towards the first. Where the bounds call for
+    non-negative rows, negative features count as zero, whatever the data. A row of weight s in
+    [0, 1] adds s times that, as a shorter row would.
+
+    Guarantees
+    ----------
+    - With R the bound on a row's norm, replacing a row moves the answer by at most ``2 R / n``,
+      attained by opposite rows, and by ``sqrt(2) R / n``, attained by orthogonal ones, if entries
+      are never negative: if the bounds make negative features zero and their map, if any, keeps
+      signs (scales >= 0, no matrix, no shift). Zeroing a row out moves it by at most ``R / n``.
+      Proof: theorem M3 of ``docs/proofs/moments.md``.
+    """
+
+    name: ClassVar[str] = "row_means"
+
+    n_classes: int = 1
+
+    @property
+    def one_sided(self) -> bool:
+        """True if no entry of a row can be negative."""
+        bounds, row_map = self.problem.bounds, self.problem.bounds.row_map
+        keeps_signs = row_map is None or (
+            row_map.matrix is None
+            and bool(np.all(row_map.scale >= 0) and np.all(row_map.shift == 0))
+        )
+        return bounds.nonnegative and bounds.intercept_value >= 0 and keeps_signs
+
+    @property
+    def rounding(self) -> float:
+        """Margin for rounding of a sum of rows, which are mapped after they are added up."""
+        bounds = self.problem.bounds
+        longer = spread(bounds, 1.0, bounds.row_norm)
+        return of_sum(self.problem.n_actual, longer, mapped_products(bounds))
+
+    @property
+    def extents(self) -> tuple[float, float]:
+        """``sqrt(2) R`` or ``2 R``, and R."""
+        norm = kept(self.problem.bounds.row_norm, self.problem.n_samples)
+        return (sqrt(2.0) if self.one_sided else 2.0) * norm, norm
+
+    def public(self) -> tuple[object, ...]:
+        """The norm bound, whether rows are one-sided, and the number of classes."""
+        return (self.problem.bounds.row_norm, self.one_sided, self.n_classes)
+
+    def _of_block(self, block: BoundedBlock) -> np.ndarray:
+        m, s = len(block.y), block.weights
+        if self.n_classes == 1:
+            return block.combine(np.ones(m) if s is None else s.copy())
+        check_targets_a_row(type(self).__name__, block)
+        members = np.zeros((m, self.n_classes))
+        members[np.arange(m), coded(block.y, self.n_classes)] = 1.0 if s is None else s
+        return block.combine(members)
+
+
+@dataclass(frozen=True, eq=False)
+class MomentsQuery(Summed):
+    r"""Second moments ``mean_i v_i v_i^T`` of the bounded rows; if not ``full`` only two parts.
 
     ``v_i`` is the row with its intercept entry, so with an intercept the last column holds the
-    mean of the features. A row of weight s in [0, 1] adds ``s v_i v_i^T``.
+    mean of the features. The parts are the diagonal and that column. A row of weight s in [0, 1]
+    adds ``s v_i v_i^T``.
 
     The symmetric matrix is answered as the vector of its diagonal and of sqrt(2) times its upper
     triangle. Its l2 norm is the Frobenius norm of the matrix, so equal noise on the vector is
     isotropic noise on symmetric matrices.
-
-    Parameters
-    ----------
-    bounds : RowBounds
-        What rows are brought to.
-    n_samples, n_rows : int
-        Number of rows n, length p of each.
-    full : bool
-        Whether all entries are asked for.
-    actual_rows : int, optional
-        Number of rows, if it is not n because they are weighted.
 
     Guarantees
     ----------
@@ -50,62 +99,134 @@ class MomentsQuery(GaussianQuery):
 
     name: ClassVar[str] = "second_moments"
 
-    bounds: RowBounds
-    n_samples: int
-    n_rows: int
     full: bool
-    actual_rows: int | None = None
 
     @property
-    def rounding(self) -> float:
-        """Margin for rounding of a sum of products of rows."""
-        return of_sum(self.actual_rows or self.n_samples)
-
-    def sensitivity(self, adjacency: Adjacency) -> float:
-        """``sqrt(2) R^2 / n`` under replace-one; infinite where double precision is left."""
-        square = kept_square(self.bounds.row_norm, self.n_samples)
-        return (sqrt(2.0) if adjacency is Adjacency.REPLACE_ONE else 1.0) * square / self.n_samples
-
-    def evaluate(self, rows: RowStore) -> np.ndarray:
-        """The exact moments as a vector."""
-        bounded = rows.bounded(self.bounds)
-        if self.full:
-            total = bounded.sum(lambda b: b.gram() if b.weights is None else _gram(b))
-            return packed(total) / self.n_samples
-        sums = bounded.sum(lambda block: _edges(weighed(block)))
-        # Last, because it would take sums off the grid on which they may be exact.
-        sums[self.n_rows :] *= sqrt(2.0)
-        return sums / self.n_samples
+    def extents(self) -> tuple[float, float]:
+        """``sqrt(2) R^2`` and ``R^2``."""
+        square = _kept_square(self.problem)
+        return sqrt(2.0) * square, square
 
     def public(self) -> tuple[object, ...]:
         """The norm bound and which part is asked for."""
-        return (self.bounds.row_norm, self.full)
+        return (self.problem.bounds.row_norm, self.full)
 
     def matrix(self, answer: np.ndarray) -> np.ndarray:
         """The symmetric matrix (p, p) of an answer, or its diagonal and last column (2, p)."""
-        p = self.n_rows
+        p = self.problem.n_rows
         if not self.full:
             return np.stack([answer[:p], np.append(answer[p:] / sqrt(2.0), answer[p - 1])])
         return unpacked(answer, p)
 
+    def _of_block(self, block: BoundedBlock) -> np.ndarray:
+        if self.full and block.weights is None:
+            return block.gram()
+        V = _weighed(block)
+        if self.full:
+            return V.T @ V
+        return np.concatenate([np.einsum("ij,ij->j", V, V), V[:, -1] @ V[:, :-1]])
 
-def kept_square(norm: float, n_samples: int) -> float:
+    def _finished(self, total: np.ndarray) -> np.ndarray:
+        if self.full:
+            return packed(total) / self.problem.n_samples
+        # Last, because it would take sums off the grid on which they may be exact.
+        total[self.problem.n_rows :] *= sqrt(2.0)
+        return total / self.problem.n_samples
+
+
+@dataclass(frozen=True, eq=False)
+class NormalEquationsQuery(Summed):
+    r"""Moments ``mean_i v_i v_i'`` of the rows and ``mean_i v_i y_i'`` with their targets.
+
+    ``v_i`` is the row with its intercept entry and ``y_i`` in [-1, 1] the bounded target. The
+    matrix is answered as in :class:`MomentsQuery`; then comes the other moment, times
+    ``R sqrt(2 balance)``, with R the bound on a row's norm. With t targets a row, y_i is the vector
+    of them over ``sqrt(t)``, so that ``||y_i|| <= 1``. A row of weight s in [0, 1] counts as
+    the row ``sqrt(s) v_i`` with the target ``sqrt(s) y_i``, which is within the same bounds.
+
+    Parameters
+    ----------
+    problem : Problem
+        What rows and targets are brought to.
+    balance : float
+        Weight c of the moments with the targets, in (0, 1].
+
+    Raises
+    ------
+    ValueError
+        If the balance is outside its range, or targets are not bounded.
+
+    Guarantees
+    ----------
+    - Replacing a row moves the answer by at most ``sqrt(2) R^2 (1 + c) / n``, which is less than
+      two queries with the same noise would cost, whose squares sum to
+      ``2 R^4 (1 + 4 c) / n^2``. It is attained. Proof: theorem M2 of ``docs/proofs/moments.md``.
+    - Zeroing a row out moves it by at most ``R^2 sqrt(1 + 2 c) / n``.
+    """
+
+    name: ClassVar[str] = "normal_equations"
+
+    balance: float
+
+    def __post_init__(self) -> None:
+        target = self.problem.bounds.target
+        if not (0 < self.balance <= 1 and target is not None):
+            raise ValueError(
+                "NormalEquationsQuery needs a balance in (0, 1] and bounded targets, got "
+                f"balance={self.balance} and {target}."
+            )
+
+    @property
+    def extents(self) -> tuple[float, float]:
+        """``sqrt(2) R^2 (1 + c)`` and ``R^2 sqrt(1 + 2 c)``."""
+        c, square = self.balance, _kept_square(self.problem)
+        return sqrt(2.0) * (1 + c) * square, sqrt(1 + 2 * c) * square
+
+    def public(self) -> tuple[object, ...]:
+        """The norm bound and the balance."""
+        return (self.problem.bounds.row_norm, self.balance)
+
+    @property
+    def weight(self) -> float:
+        """Factor of the moments with the targets as they are bounded, ``R sqrt(2 c / t)``."""
+        return self.problem.bounds.row_norm * sqrt(2 * self.balance / self._n_targets)
+
+    @property
+    def _n_targets(self) -> int:
+        assert self.problem.bounds.target is not None
+        return self.problem.bounds.target.n_targets
+
+    def parts(self, answer: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The symmetric matrix (p, p) and the vector (p,) of an answer; (p, t) for t targets."""
+        p, t = self.problem.n_rows, self._n_targets
+        cross = answer[-p * t :] / self.weight
+        return unpacked(answer[: -p * t], p), cross if t == 1 else cross.reshape(p, t)
+
+    def _of_block(self, block: BoundedBlock) -> np.ndarray:
+        check_targets_a_row(type(self).__name__, block, self._n_targets)
+        V = _weighed(block)
+        y = block.y if block.y.ndim == 2 else block.y[:, None]
+        y = y if block.weights is None else np.sqrt(block.weights)[:, None] * y
+        return V.T @ np.column_stack([V, y])
+
+    def _finished(self, total: np.ndarray) -> np.ndarray:
+        p, mean = self.problem.n_rows, total / self.problem.n_samples
+        return np.concatenate([packed(mean[:, :p]), self.weight * mean[:, p:].ravel()])
+
+
+def _kept_square(problem: Problem) -> float:
     """Square of a bound on rows; infinite where double precision would not keep sums of squares."""
+    norm = problem.bounds.row_norm
     square = norm**2 if norm < _LARGEST_NORM else inf
-    return square if _LEAST_SQUARE <= square <= _LARGEST_SUM / n_samples else inf
+    return square if LEAST_BOUND**2 <= square <= LARGEST_SUM / problem.n_samples else inf
 
 
-def weighed(block: BoundedBlock) -> np.ndarray:
+def _weighed(block: BoundedBlock) -> np.ndarray:
     """Rows times the roots of their weights, dense (m, p)."""
     V = block.rows()
     if block.weights is not None:
         V *= np.sqrt(block.weights)[:, None]
     return V
-
-
-def _gram(block: BoundedBlock) -> np.ndarray:
-    V = weighed(block)
-    return V.T @ V
 
 
 def packed(S: np.ndarray) -> np.ndarray:
@@ -121,8 +242,3 @@ def unpacked(vector: np.ndarray, p: int) -> np.ndarray:
     out /= sqrt(2.0)
     out[np.diag_indices(p)] = vector[:p]
     return out
-
-
-def _edges(V: np.ndarray) -> np.ndarray:
-    """Diagonal, then the last column above the diagonal."""
-    return np.concatenate([np.einsum("ij,ij->j", V, V), V[:, -1] @ V[:, :-1]])

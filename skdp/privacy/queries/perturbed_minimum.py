@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from math import expm1, inf, log1p, sqrt
 from typing import ClassVar, Self
 
@@ -310,13 +311,12 @@ class PerturbedMinimumQuery(PerturbedQuery):
         lipschitz = problem.lipschitz
         weight = problem.n_samples * (1.0 if lipschitz == inf else self.gradient.bound / lipschitz)
         d = problem.n_features
-        if not isinstance(penalty, Tikhonov):
+        if not isinstance(penalty, Tikhonov) or penalty.diagonal:
             diagonal = np.full(problem.n_rows, self.strength)
-            diagonal[:d] = max(self.strength, weight * penalty.strong_convexity)
-            return diagonal, diagonal.max()
-        if penalty.diagonal:
-            diagonal = np.full(problem.n_rows, self.strength)
-            diagonal[:d] = np.maximum(self.strength, weight * np.square(penalty.factor))
+            curvature: float | np.ndarray = penalty.strong_convexity
+            if isinstance(penalty, Tikhonov):
+                curvature = np.square(penalty.factor)
+            diagonal[:d] = np.maximum(self.strength, weight * curvature)
             return diagonal, diagonal.max()
         values, vectors = np.linalg.eigh(weight * (penalty.factor.T @ penalty.factor))
         # So that the product is that strong after rounding.
@@ -326,25 +326,57 @@ class PerturbedMinimumQuery(PerturbedQuery):
         return matrix, values.max()
 
 
+@dataclass(frozen=True, eq=False)
+class _Losses:
+    """Sums over the rows of a block for the clipped losses; holds neither rows nor a slope."""
+
+    query: GradientQuery
+    label: int | None
+
+    def gradient(self, block: BoundedBlock, w: np.ndarray) -> np.ndarray:
+        slopes = self._slopes(block, block.scores(w))
+        return block.combine(self.query.weighted(block, slopes))
+
+    def hessian(self, block: BoundedBlock, w: np.ndarray) -> np.ndarray:
+        V = block.rows()
+        return (V * self._bends(block, w)[:, None]).T @ V
+
+    def hessian_times(self, block: BoundedBlock, w: np.ndarray, v: np.ndarray) -> np.ndarray:
+        return block.combine(self._bends(block, w) * block.scores(v))
+
+    def _slopes(self, block: BoundedBlock, z: np.ndarray) -> np.ndarray:
+        """Derivatives of the clipped losses, for classes with no other sign than the label's."""
+        loss, y = self.query.problem.loss, block.y
+        if self.label is not None:
+            y = (y == self.label).astype(np.float64)
+        # As a function of the base class, as for gradients.
+        r = Loss.clipped_derivative(loss, y, z, self.query.derivative_bounds(block))
+        if isinstance(loss, _TWO_SIDED):
+            return r
+        below = y == 0
+        np.maximum(r, 0.0, out=r, where=below)
+        np.minimum(r, 0.0, out=r, where=~below)
+        return r
+
+    def _bends(self, block: BoundedBlock, w: np.ndarray) -> np.ndarray:
+        """Second derivatives of the clipped losses, times the weights of the classes."""
+        z = block.scores(w)
+        bends = self._slopes(block, z + _STEP) - self._slopes(block, z - _STEP)
+        bends /= 2 * _STEP
+        return np.maximum(self.query.weighted(block, bends), 0.0)
+
+
 class _Objective(SmoothObjective):
     def __init__(
         self, query: PerturbedMinimumQuery, rows: BoundedRows, perturbation: np.ndarray
     ) -> None:
-        self._query, self._rows, self._b = query.gradient, rows, perturbation
-        self._label = query.label
-        self._loss: Loss = query.problem.loss
-        self._penalty, largest = query._penalty()
+        self._losses, self._rows = _Losses(query.gradient, query.label), rows
+        self._b, (self._penalty, largest) = perturbation, query._penalty()
         self.smoothness = query.problem.n_actual * query.curvature + float(largest)
         self.strength = query.strength
 
     def gradient(self, w: np.ndarray) -> np.ndarray:
-        query, label = self._query, self._label
-
-        def of_block(block: BoundedBlock) -> np.ndarray:
-            slopes = _slopes(query, block, block.scores(w), label)
-            return block.combine(query.weighted(block, slopes))
-
-        g = self._rows.sum(of_block)
+        g = self._rows.sum(partial(self._losses.gradient, w=w))
         g += self._times_penalty(w)
         g += self._b
         return g
@@ -353,14 +385,7 @@ class _Objective(SmoothObjective):
         p = w.size
         if p > _MOST_COLUMNS:
             return self._rough_step(w, gradient)
-
-        query, label = self._query, self._label
-
-        def of_block(block: BoundedBlock) -> np.ndarray:
-            V = block.rows()
-            return (V * _bends(query, block, block.scores(w), label)[:, None]).T @ V
-
-        H = self._rows.sum(of_block)
+        H = self._rows.sum(partial(self._losses.hessian, w=w))
         H[np.diag_indices(p)] += self._penalty if self._penalty.ndim == 1 else 0.0
         if self._penalty.ndim == 2:
             H += self._penalty
@@ -371,45 +396,12 @@ class _Objective(SmoothObjective):
             return self._rough_step(w, gradient)
 
     def _rough_step(self, w: np.ndarray, gradient: np.ndarray) -> np.ndarray:
-        p = w.size
-        hessian = LinearOperator((p, p), matvec=lambda v: self._hessian_times(w, v))
+        def times(v: np.ndarray) -> np.ndarray:
+            of_losses = self._rows.sum(partial(self._losses.hessian_times, w=w, v=v))
+            return of_losses + self._times_penalty(v)
+
+        hessian = LinearOperator((w.size, w.size), matvec=times)
         return cg(hessian, -gradient, rtol=0.01, maxiter=100)[0]
-
-    def _hessian_times(self, w: np.ndarray, v: np.ndarray) -> np.ndarray:
-        query, label = self._query, self._label
-
-        def of_block(block: BoundedBlock) -> np.ndarray:
-            bends = _bends(query, block, block.scores(w), label)
-            return block.combine(bends * block.scores(v))
-
-        return self._rows.sum(of_block) + self._times_penalty(v)
 
     def _times_penalty(self, v: np.ndarray) -> np.ndarray:
         return self._penalty @ v if self._penalty.ndim == 2 else self._penalty * v
-
-
-# Apart from the objective, so that what is summed over blocks holds neither rows nor the slope.
-def _slopes(
-    query: GradientQuery, block: BoundedBlock, z: np.ndarray, label: int | None
-) -> np.ndarray:
-    """Derivatives of the clipped losses, for classes with no other sign than the label's."""
-    loss, y = query.problem.loss, block.y
-    if label is not None:
-        y = (y == label).astype(np.float64)
-    # As a function of the base class, as for gradients.
-    r = Loss.clipped_derivative(loss, y, z, query.derivative_bounds(block))
-    if isinstance(loss, _TWO_SIDED):
-        return r
-    below = y == 0
-    np.maximum(r, 0.0, out=r, where=below)
-    np.minimum(r, 0.0, out=r, where=~below)
-    return r
-
-
-def _bends(
-    query: GradientQuery, block: BoundedBlock, z: np.ndarray, label: int | None
-) -> np.ndarray:
-    """Second derivatives of the clipped losses, times the weights of the classes."""
-    bends = _slopes(query, block, z + _STEP, label) - _slopes(query, block, z - _STEP, label)
-    bends /= 2 * _STEP
-    return np.maximum(query.weighted(block, bends), 0.0)

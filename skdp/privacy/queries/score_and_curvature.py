@@ -1,10 +1,13 @@
-"""Curvature and score of a loss at a point, for one step of Newton's method, in one answer."""
+"""Curvature and score of a loss at a point, for one step of Newton's method, and second moments.
+
+Rows have a bounded influence: they are weighed by their coordinates.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from math import inf, sqrt
+from math import hypot, inf, sqrt
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -13,67 +16,49 @@ from scipy.special import expit
 from ...problem.influence import InfluenceBounds
 from ...problem.losses import Logistic, Softmax
 from ...problem.problem import Problem
-from ..adjacency import Adjacency
+from ..adjacency import PrivacyUnit
 from ..rounding import of_sum
-from ..rows.base import BoundedRows, RowStore
-from ..rows.bounded_rows import BoundedBlock, by_row, lengths_of
-from .base import GaussianQuery, check_targets_a_row
+from ..rows.base import BoundedRows, RowStore, total
+from ..rows.bounded_rows import BoundedBlock, added_up, by_row, lengths_of
+from .base import LEAST_BOUND, Summed, check_targets_a_row, coded
 from .moments import packed, unpacked
-from .outcome_counts import coded
 
 # Longer rows are scaled down to this, so that they can be computed with.
 _FAR = 1e150
 # Rows of a larger squared length in their coordinates count as none, as weights for them may be
-# too small to be exact: of at least _LEAST / _MOST_SQUARE all digits are kept.
+# too small to be exact: of at least LEAST_BOUND / _MOST_SQUARE all digits are kept.
 _MOST_SQUARE = 1e150
-_LEAST, _LARGEST = 1e-140, 1e140
+_LARGEST = 1e140
 _TINY = 1e-300
 # Coordinates of rows for several classes that are held at a time.
 _MOST_ENTRIES = 1 << 22
+# Scores of rows that are weighted down for their score lie at the bound, up to rounding.
+_LONGER = 1 + 1e-9
 
 
 class WeighedBlock(NamedTuple):
-    """Rows of a block under bounds on their influence.
+    """Rows of a block under bounds on their influence."""
 
-    Parameters
-    ----------
-    coordinates : ndarray of shape (m, k)
-        Coordinates u of the rows.
-    weight : ndarray of shape (m,)
-        Weights omega of the rows, in [0, 1]; those that rows have of their own do not enter.
-    curvature : ndarray of shape (m,)
-        Second derivatives h at the model that rows are weighed at.
-    largest : ndarray of shape (m,)
-        Largest size s of a residual there.
-    """
-
+    # Coordinates u of the rows, (m, k).
     coordinates: np.ndarray
+    # Weights omega of the rows, in [0, 1], (m,); those that rows have of their own do not enter.
     weight: np.ndarray
+    # Second derivatives h at the model that rows are weighed at, and largest sizes s of a residual.
     curvature: np.ndarray
     largest: np.ndarray
 
 
 class WeighedClasses(NamedTuple):
-    """Rows of a part of a block under bounds on their influence, for several classes.
+    """Rows of a part of a block under bounds on their influence, for several classes."""
 
-    Parameters
-    ----------
-    part : slice
-        Places of the rows in the block.
-    label : ndarray of shape (m,)
-        Labels.
-    scores : ndarray of shape (m, K, k)
-        Scores that the rows would have with each of the labels.
-    weight : ndarray of shape (m,)
-        Weights omega of the rows, in [0, 1]; those that rows have of their own do not enter.
-    share : ndarray of shape (m, K)
-        Probabilities of classes at the model that rows are weighed at.
-    """
-
+    # Places of the rows in the block, and their labels.
     part: slice
     label: np.ndarray
+    # Scores that the rows would have with each of the labels, (m, K, k).
     scores: np.ndarray
+    # Weights omega of the rows, in [0, 1], (m,); those that rows have of their own do not enter.
     weight: np.ndarray
+    # Probabilities of classes at the model that rows are weighed at, (m, K).
     share: np.ndarray
 
 
@@ -184,7 +169,7 @@ def residuals(
 
 
 @dataclass(frozen=True, eq=False)
-class ScoreAndCurvatureQuery(GaussianQuery):
+class ScoreAndCurvatureQuery(Summed):
     r"""Mean curvature ``omega h u u'`` and mean score ``omega r u`` of rows of bounded influence.
 
     Coordinates u, weights omega, second derivatives h and their bounds are those of
@@ -225,7 +210,6 @@ class ScoreAndCurvatureQuery(GaussianQuery):
 
     name: ClassVar[str] = "score_and_curvature"
 
-    problem: Problem
     influence: InfluenceBounds
     balance: float
 
@@ -248,25 +232,23 @@ class ScoreAndCurvatureQuery(GaussianQuery):
         """Factor kappa of the score."""
         return sqrt(2 * self.balance) * self.influence.curvature / self.influence.score
 
-    def sensitivity(self, adjacency: Adjacency) -> float:
-        """Most that the answer moves, as above; infinite where double precision ends."""
+    @property
+    def extents(self) -> tuple[float, float]:
+        """Most that vectors are apart and long, as above."""
         alpha, c = self.influence.curvature, self.balance
         sizes = alpha, self.influence.score, self.weight
-        if not all(_LEAST <= size <= _LARGEST for size in sizes):
-            return inf
-        replaced = adjacency is Adjacency.REPLACE_ONE
+        if not all(LEAST_BOUND <= size <= _LARGEST for size in sizes):
+            return inf, inf
+        apart = sqrt(max(2 * (1 + c) ** 2, 1 + 8 * c))
         if self.problem.loss.squared:
-            factor = (sqrt(2.0) if replaced else 1.0) * (1 + c)
-        elif self.problem.loss.n_scores > 1:
-            factor = sqrt(2 + 8 * c if replaced else 1 + 2 * c)
-        else:
-            factor = sqrt(max(2 * (1 + c) ** 2, 1 + 8 * c) if replaced else 1 + 2 * c)
-        return factor * alpha / self.problem.n_samples
+            return sqrt(2.0) * (1 + c) * alpha, (1 + c) * alpha
+        if self.problem.loss.n_scores > 1:
+            apart = sqrt(2 + 8 * c)
+        return apart * alpha, sqrt(1 + 2 * c) * alpha
 
     def evaluate(self, rows: RowStore) -> np.ndarray:
         """The exact means as a vector."""
-        of_block = self._of_block if self.problem.loss.n_scores == 1 else self._of_classes
-        return unshortened(rows, self.problem).sum(of_block) / self.problem.n_samples
+        return self._finished(unshortened(rows, self.problem).sum(self._of_block))
 
     def public(self) -> tuple[object, ...]:
         """Model, coordinates, scale, bounds and balance."""
@@ -281,6 +263,8 @@ class ScoreAndCurvatureQuery(GaussianQuery):
         return unpacked(answer[:size], k), answer[size : size + k] / self.weight, squares
 
     def _of_block(self, block: BoundedBlock) -> np.ndarray:
+        if self.problem.loss.n_scores > 1:
+            return self._of_classes(block)
         rows = weighed_block(self.problem, self.influence, block)
         r = residuals(self.problem, self.influence, block, self.influence.w)
         r = np.clip(r, -rows.largest, rows.largest)
@@ -303,3 +287,148 @@ class ScoreAndCurvatureQuery(GaussianQuery):
             flat = rows.scores.reshape(-1, k)
             curvature += flat.T @ (flat * (weight[:, None] * rows.share).reshape(-1, 1))
         return np.concatenate([packed(curvature), self.weight * score])
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreMomentsQuery(Summed):
+    r"""Mean ``q q'`` of scores ``q = omega r u`` at w, shares of rows weighted down and clipped.
+
+    Coordinates u and weights omega are those of
+    :class:`~skdp.problem.influence.InfluenceBounds`, at its own model; residuals r are at w,
+    clipped as there, and q is then scaled down to the bound G on scores. It is the middle part of a
+    sandwich estimate of the covariance of the model whose score is zero. After the matrix, answered
+    as in :class:`~skdp.privacy.queries.moments.MomentsQuery`, come ``of_shares`` times two shares
+    of the rows: of those with a weight omega below 1, and of those whose residual or score was
+    clipped. A row of weight t in [0, 1] has the score ``t q`` and counts t.
+
+    Where privacy units have several rows it is the mean over units of ``s s'``, with s the mean of
+    the scores of a unit's rows, the middle part of a cluster-robust sandwich: the score of the
+    model is the mean of the P independent s, however alike the rows of a unit are.
+
+    Parameters
+    ----------
+    problem : Problem
+        Loss and public bounds, without a map of rows or weights of classes.
+    influence : InfluenceBounds
+        Coordinates, the model at which rows are weighed, and bounds on what a row adds.
+    w : ndarray of shape (p,) or (p, K)
+        Model at which scores are taken.
+    of_shares : float
+        Factor of the shares, at least 0.
+
+    Raises
+    ------
+    ValueError
+        If nothing is proved for such a loss or such bounds, or w is not of its shape.
+
+    Guarantees
+    ----------
+    - Replacing a row moves the answer by at most ``sqrt(2) hypot(G^2, of_shares) / n``, attained by
+      orthogonal scores, and zeroing it out by at most ``hypot(G^2, sqrt(2) of_shares) / n``. Proof:
+      theorem I3 of ``docs/proofs/one_step_inference.md``.
+    - The norm of q is taken of the numbers that are added up, so that the bound holds whatever the
+      rows, the targets, w and the matrix.
+    - All rows of a unit together move it by as much, with the number of units for n: theorem U2 of
+      ``docs/proofs/people.md``.
+    """
+
+    name: ClassVar[str] = "score_moments"
+
+    influence: InfluenceBounds
+    w: np.ndarray
+    of_shares: float
+
+    def __post_init__(self) -> None:
+        check_influence(type(self).__name__, self.problem, self.influence)
+        shape = self.influence.w.shape
+        if not (self.w.shape == shape and np.isfinite(self.w).all() and self.of_shares >= 0):
+            raise ValueError(
+                f"ScoreMomentsQuery needs a finite model of shape {shape} and a factor of at least "
+                f"0, got one of shape {self.w.shape} and {self.of_shares}."
+            )
+
+    @property
+    def extents(self) -> tuple[float, float]:
+        """Most that vectors are apart and long, as above; shares take no more for rounding."""
+        if not LEAST_BOUND <= self.influence.score <= _LARGEST:
+            return inf, inf
+        square, share = self.influence.score**2, self.of_shares
+        return sqrt(2.0) * hypot(square, share), hypot(square, sqrt(2.0) * share)
+
+    def evaluate(self, rows: RowStore) -> np.ndarray:
+        """The exact means as a vector."""
+        if rows.unit is PrivacyUnit.ROW:
+            return self._finished(unshortened(rows, self.problem).sum(self._of_block))
+        bounded = unshortened(rows.by_unit(), self.problem)
+        return self._finished(bounded.sum_of_units(self._by_piece, self._of_units))
+
+    def public(self) -> tuple[object, ...]:
+        """Models, coordinates, scale, bounds and the factor."""
+        of = self.influence
+        return (of.w, of.matrix, of.scale, of.curvature, of.score, self.w, self.of_shares)
+
+    def parts(self, answer: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The moments (k, k) and the two shares of an answer with a positive factor of them."""
+        return unpacked(answer[:-2], self.influence.matrix.shape[1]), answer[-2:] / self.of_shares
+
+    def _of_block(self, block: BoundedBlock) -> np.ndarray:
+        return total(map(self._summed, self._scored(block)))
+
+    def _scored(self, block: BoundedBlock) -> Iterator[np.ndarray]:
+        """Scores of the rows, and both marks, in columns, times the weights of the rows."""
+        if self.problem.loss.n_scores > 1:
+            yield from self._scored_of_classes(block)
+            return
+        rows, bound = weighed_block(self.problem, self.influence, block), self.influence.score
+        r = residuals(self.problem, self.influence, block, self.w)
+        beyond = np.abs(r) > _LONGER * rows.largest
+        if self.problem.loss.squared:
+            r = np.clip(r, -rows.largest, rows.largest)
+        q = rows.coordinates * (rows.weight * r)[:, None]
+        longer = _shorten(q, bound)
+        clipped = beyond if self.problem.loss.squared else longer
+        yield _marked(q, rows.weight, clipped, block.weights)
+
+    def _scored_of_classes(self, block: BoundedBlock) -> Iterator[np.ndarray]:
+        """Scores for several classes, of the rows of one part of the block after another."""
+        shares = class_shares(block, self.w)
+        for rows in weighed_classes(self.problem, self.influence, block):
+            q = rows.scores[np.arange(rows.label.size), rows.label]
+            q = q - np.einsum("ic,icj->ij", shares[rows.part], rows.scores)
+            q *= rows.weight[:, None]
+            clipped = _shorten(q, self.influence.score)
+            own = None if block.weights is None else block.weights[rows.part]
+            yield _marked(q, rows.weight, clipped, own)
+
+    def _summed(self, scored: np.ndarray) -> np.ndarray:
+        """Sums of q q' and of both marks."""
+        q, marks = scored[:, :-2], scored[:, -2:]
+        return np.concatenate([packed(q.T @ q), self.of_shares * marks.sum(axis=0)])
+
+    def _by_piece(self, block: BoundedBlock) -> Iterator[np.ndarray]:
+        """Sums of the columns over the pieces of units."""
+        assert block.unit_pieces is not None
+        columns = np.concatenate(list(self._scored(block)))
+        for rows, ends in block.unit_pieces.runs(columns.shape[1]):
+            yield added_up(columns[rows], np.ones(len(columns[rows])), ends)
+
+    def _of_units(self, sums: np.ndarray) -> np.ndarray:
+        """Sums of q q' and of both marks, of sums over the rows of whole units."""
+        # Their weights sum to at most 1 and their scores are at most G long, up to rounding.
+        _shorten(sums[:, :-2], self.influence.score)
+        np.minimum(sums[:, -2:], 1.0, out=sums[:, -2:])
+        return self._summed(sums)
+
+
+def _marked(
+    q: np.ndarray, weight: np.ndarray, clipped: np.ndarray, own: np.ndarray | None
+) -> np.ndarray:
+    scored = np.column_stack([q, _LONGER * weight < 1.0, clipped])
+    return scored if own is None else scored * own[:, None]
+
+
+def _shorten(q: np.ndarray, bound: float) -> np.ndarray:
+    """Scale scores down to the bound, in place, and tell which were longer."""
+    norms = np.sqrt(np.einsum("ij,ij->i", q, q))
+    q *= np.minimum(1.0, bound / np.maximum(norms, bound))[:, None]
+    return norms > _LONGER * bound

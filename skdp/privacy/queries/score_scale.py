@@ -10,17 +10,13 @@ import numpy as np
 from scipy.special import lambertw
 
 from ...problem.losses import Logistic, Softmax
-from ...problem.problem import Problem
-from ..adjacency import Adjacency
-from ..rounding import of_sum
-from ..rows.base import RowStore
 from ..rows.bounded_rows import BoundedBlock
-from .base import GaussianQuery
-from .gradient import GradientQuery, weighted
+from .base import Summed
+from .gradient import point, weighted
 
 
 @dataclass(frozen=True, eq=False)
-class ScoreScaleQuery(GaussianQuery):
+class ScoreScaleQuery(Summed):
     r"""Mean residuals of the probabilities at scale a, weighted by bounded scores, for a few a.
 
     For row i with scores ``s_i = <w, x~_i>`` and each public scale ``a_j``,
@@ -62,7 +58,6 @@ class ScoreScaleQuery(GaussianQuery):
 
     name: ClassVar[str] = "score_scale"
 
-    problem: Problem
     w: np.ndarray
     scales: np.ndarray
     reach: float
@@ -73,7 +68,7 @@ class ScoreScaleQuery(GaussianQuery):
                 "ScoreScaleQuery needs a loss whose scores are log-odds, Logistic or Softmax, got "
                 f"{type(self.problem.loss).__name__}."
             )
-        object.__setattr__(self, "w", GradientQuery(self.problem, self.w).w)
+        object.__setattr__(self, "w", point(self.problem, self.w))
         scales = np.array(self.scales, dtype=np.float64)
         if not (scales.ndim == 1 and np.all(scales > 0) and self.reach > 0):
             raise ValueError("ScoreScaleQuery needs positive scales and a positive reach.")
@@ -86,22 +81,9 @@ class ScoreScaleQuery(GaussianQuery):
         return -np.minimum(self.reach, float(lambertw((n_classes - 1) / e).real) / self.scales)
 
     @property
-    def rounding(self) -> float:
-        """Margin for rounding of a sum of vectors; each is within the box as computed."""
-        return of_sum(self.problem.n_actual)
-
-    def sensitivity(self, adjacency: Adjacency) -> float:
-        """Diameter of the box over n under replace-one, its largest norm over n under zero-out."""
-        if adjacency is Adjacency.REPLACE_ONE:
-            moved = float(np.linalg.norm(self.reach - self.least))
-        else:
-            moved = self.reach * sqrt(self.scales.size)
-        return moved / self.problem.n_samples
-
-    def evaluate(self, rows: RowStore) -> np.ndarray:
-        """The exact means, of shape (J,)."""
-        bounded = rows.bounded(self.problem.bounds)
-        return bounded.sum(self._of_block) / self.problem.n_samples
+    def extents(self) -> tuple[float, float]:
+        """Diameter of the box, and its largest norm; each row is within it as computed."""
+        return float(np.linalg.norm(self.reach - self.least)), self.reach * sqrt(self.scales.size)
 
     def public(self) -> tuple[object, ...]:
         """Model, scales and reach."""

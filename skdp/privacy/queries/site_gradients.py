@@ -92,7 +92,9 @@ class SiteRequest:
 
         Where margins for rounding depend on the length of the weights, it has the largest.
         """
-        lengths = np.linalg.norm(self.W.reshape(len(self.W), -1), axis=1)
+        # Lengths whose squares overflow are the largest.
+        with np.errstate(over="ignore", invalid="ignore"):
+            lengths = np.linalg.norm(self.W.reshape(len(self.W), -1), axis=1)
         return GradientQuery(self.problem, self.W[lengths.argmax()], self.clip_norm)
 
     @property

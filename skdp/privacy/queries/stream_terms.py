@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from math import inf, sqrt
 from typing import ClassVar
@@ -15,16 +16,13 @@ from ..adjacency import Adjacency
 from ..rounding import mapped_products, of_sum, spread
 from ..rows.base import RowStore
 from ..rows.bounded_rows import BoundedBlock
-from .base import GaussianQuery, GumbelQuery
-from .gradient import GradientQuery, weighted
-
-_LEAST_BOUND = 1e-140
-_LARGEST_SUM = 1e300
+from .base import LARGEST_SUM, LEAST_BOUND, GaussianQuery, GumbelQuery, Query
+from .gradient import point, weighted
 
 
 @dataclass(frozen=True, eq=False)
-class StreamTerm:
-    r"""The derivative that a row's vector is made of, before it is clipped.
+class StreamTerm(Query):
+    r"""A sum over the rows of a batch of one vector each, made of this derivative.
 
     .. math:: r_i = (k + 1)\, l'(y_i, \langle w, \tilde x_i \rangle)
                     - k\, l'(y_i, \langle w_0, \tilde x_i \rangle)
@@ -32,7 +30,8 @@ class StreamTerm:
     The vector is ``v_i c_i x~_i r_i'``, v_i in [0, 1] being the weight of the row and c_i that of
     its class: both gradients of a
     row lie along the row, so the vector of their weighted difference can be clipped as a whole by
-    shrinking ``r_i``.
+    shrinking ``r_i``. The answer for several rows is the sum of those for each, so a batch may be
+    asked in pieces.
 
     Parameters
     ----------
@@ -53,6 +52,8 @@ class StreamTerm:
         If a point is not an array of real numbers in the shape of the problem, or w_0 is missing.
     """
 
+    takes_units: ClassVar[bool] = False
+
     problem: Problem
     w: np.ndarray
     before: np.ndarray | None
@@ -65,8 +66,10 @@ class StreamTerm:
                 "StreamTerm needs an index of 0, or a positive finite one and a point before, got "
                 f"index={self.index}."
             )
-        object.__setattr__(self, "w", GradientQuery(self.problem, self.w).w)
-        before = None if not self.index else GradientQuery(self.problem, self.before).w  # type: ignore[arg-type]
+        object.__setattr__(self, "w", point(self.problem, self.w))
+        before = None
+        if self.index and self.before is not None:
+            before = point(self.problem, self.before)
         object.__setattr__(self, "before", before)
         object.__setattr__(self, "clip", float(self.clip))
 
@@ -88,15 +91,26 @@ class StreamTerm:
         before = self.w if self.before is None else self.before
         return (self.w, before, self.index, self.clip)
 
+    def evaluate(self, rows: RowStore) -> np.ndarray:
+        """The exact sum, in the shape of w."""
+        return rows.bounded(self.problem.bounds).sum(self._of_block)
+
+    @abstractmethod
+    def _of_block(self, block: BoundedBlock) -> np.ndarray:
+        """Sum over the rows of a block."""
+
+    @property
+    def kept(self) -> bool:
+        """True if double precision keeps the bounds."""
+        norm, clip = self.problem.row_norm, self.clip
+        scale = max(1.0, norm * self.problem.max_weight)
+        bounded = clip * self.problem.n_samples * scale <= LARGEST_SUM
+        return bounded and LEAST_BOUND * scale <= clip * min(1.0, norm)
+
 
 @dataclass(frozen=True, eq=False)
-class StreamTermQuery(GaussianQuery):
-    r"""Sum over rows of one vector each, clipped in l2, in units of the bound.
-
-    Parameters
-    ----------
-    term : StreamTerm
-        What a row adds, before it is clipped.
+class StreamTermQuery(StreamTerm, GaussianQuery):
+    r"""Sum over rows of one vector each, clipped in l2, in units of the bound; in the shape of w.
 
     Guarantees
     ----------
@@ -104,63 +118,43 @@ class StreamTermQuery(GaussianQuery):
       any index and any two points, however far apart: the sum has one vector a row, of norm at most
       1, and smoothness of the loss is not relied upon. Both are attained. Proof: theorem X5 of
       ``docs/proofs/streams.md``.
-    - The answer for several rows is the sum of those for each, so a batch may be asked in pieces.
     """
 
     name: ClassVar[str] = "stream_term"
-    takes_units: ClassVar[bool] = False
-
-    term: StreamTerm
 
     @property
     def rounding(self) -> float:
         """Margin for rounding of a sum of rows times derivatives, which is mapped afterwards."""
-        problem = self.term.problem
-        bound = self.term.clip * problem.row_norm
-        longer = spread(problem.bounds, inf, bound)
+        problem = self.problem
+        longer = spread(problem.bounds, inf, self.clip * problem.row_norm)
         return of_sum(problem.n_samples, longer, mapped_products(problem.bounds))
 
     def sensitivity(self, adjacency: Adjacency) -> float:
         """2 under replace-one; infinite unless double precision keeps the bound."""
-        return adjacency.of_sum(1.0) if _kept(self.term.problem, self.term.clip) else inf
-
-    def evaluate(self, rows: RowStore) -> np.ndarray:
-        """The exact sum, in the shape of w."""
-        return rows.bounded(self.term.problem.bounds).sum(self._of_block)
-
-    def public(self) -> tuple[object, ...]:
-        """The points, the index and the bound."""
-        return self.term.public()
+        return adjacency.of_sum(1.0) if self.kept else inf
 
     def _of_block(self, block: BoundedBlock) -> np.ndarray:
-        term = self.term
         # In units of the bound: a derivative of 1 at a row of full norm is ``1 / clip`` of it.
-        limit = term.clip * term.problem.row_norm / block.norms
-        r = Loss.shrunk(term.derivatives(block), limit)
-        r /= term.clip * term.problem.row_norm
-        return block.combine(term.weighted(block, r))
+        limit = self.clip * self.problem.row_norm / block.norms
+        r = Loss.shrunk(self.derivatives(block), limit)
+        r /= self.clip * self.problem.row_norm
+        return block.combine(self.weighted(block, r))
 
 
 @dataclass(frozen=True, eq=False)
-class StreamScoresQuery(GumbelQuery):
+class StreamScoresQuery(StreamTerm, GumbelQuery):
     r"""Agreement of the rows with a step towards each vertex v: minus ``<sum_i a_i, v>``.
 
     a_i is the vector of row i with entries bounded one by one: those of the row by e, the
     derivatives by ``clip``. The feasible set is an l1 ball or a simplex of radius D, and scores are
-    in units of ``clip e D``.
-
-    Parameters
-    ----------
-    term : StreamTerm
-        What a row adds, before it is clipped. Its problem has a polytope and no intercept, because
-        a vertex says nothing of an entry that is not constrained.
+    in units of ``clip e D``. There is no intercept, because a vertex says nothing of an entry that
+    is not constrained.
 
     Guarantees
     ----------
     - The difference of two scores moves by at most 4 under replace-one, 2 under zero-out, and with
       a simplex and one score a row, where both are about different features, by that times
       ``row_norm / (sqrt(2) e)`` if it is less than 1. Proof: theorem X5 there. All are attained.
-    - The scores for several rows are the sums of those for each.
 
     Raises
     ------
@@ -169,12 +163,10 @@ class StreamScoresQuery(GumbelQuery):
     """
 
     name: ClassVar[str] = "stream_scores"
-    takes_units: ClassVar[bool] = False
-
-    term: StreamTerm
 
     def __post_init__(self) -> None:
-        problem = self.term.problem
+        super().__post_init__()
+        problem = self.problem
         if problem.bounds.intercept_value or not isinstance(problem.constraint, L1Ball | Simplex):
             raise ValueError(
                 "StreamScoresQuery needs an l1 ball or a simplex and no intercept, got "
@@ -185,19 +177,19 @@ class StreamScoresQuery(GumbelQuery):
     @property
     def entry(self) -> float:
         """The bound e on entries of rows."""
-        problem = self.term.problem
+        problem = self.problem
         own = problem.bounds.feature_bound
         return problem.row_norm if own is None else min(own, problem.row_norm)
 
     @property
     def rounding(self) -> float:
         """Two scores err at a time, by entries that are clipped one by one."""
-        return of_sum(self.term.problem.n_samples, 1.5)
+        return of_sum(self.problem.n_samples, 1.5)
 
     def sensitivity(self, adjacency: Adjacency) -> float:
         """Sensitivity, at most 4 under replace-one; inf unless double precision keeps the bound."""
-        problem = self.term.problem
-        if not _kept(problem, self.term.clip) or self.entry < _LEAST_BOUND:
+        problem = self.problem
+        if not self.kept or self.entry < LEAST_BOUND:
             return inf
         pair = 1.0
         if isinstance(problem.constraint, Simplex) and problem.loss.n_scores == 1:
@@ -206,30 +198,21 @@ class StreamScoresQuery(GumbelQuery):
 
     def evaluate(self, rows: RowStore) -> np.ndarray:
         """The exact scores of all vertices, in their order."""
-        sums = rows.bounded(self.term.problem.bounds).sum(self._of_block).ravel()
-        if isinstance(self.term.problem.constraint, L1Ball):
+        sums = super().evaluate(rows).ravel()
+        if isinstance(self.problem.constraint, L1Ball):
             return np.concatenate([-sums, sums])
         return -sums
 
     def public(self) -> tuple[object, ...]:
         """The points, the index and the bounds."""
-        return (*self.term.public(), self.entry)
+        return (*super().public(), self.entry)
 
     def _of_block(self, block: BoundedBlock) -> np.ndarray:
-        term, entry = self.term, self.entry
-        limit = term.clip
-        r = np.clip(term.derivatives(block), -limit, limit)
+        limit, entry = self.clip, self.entry
+        r = np.clip(self.derivatives(block), -limit, limit)
         np.copyto(r, 0.0, where=np.isnan(r))
         r /= limit * entry
-        r = term.weighted(block, r)
+        r = self.weighted(block, r)
         if r.ndim == 1:
             return block.combine_within(r, entry)
         return np.stack([block.combine_within(column, entry) for column in r.T], axis=1)
-
-
-def _kept(problem: Problem, clip: float) -> bool:
-    """True if double precision keeps the bounds."""
-    scale = max(1.0, problem.row_norm * problem.max_weight)
-    return _LEAST_BOUND * scale <= clip * min(1.0, problem.row_norm) and (
-        clip * problem.n_samples * scale <= _LARGEST_SUM
-    )

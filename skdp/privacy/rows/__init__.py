@@ -1,13 +1,20 @@
 """Row stores. Public here: :class:`Chunks`, for data that do not fit in memory."""
 
-from .base import BlockStore, BoundedRows, ResidentRows, RowStore, total
-from .bounded_rows import MOST_ROWS, Block, DerivativeBounds, RawBlock, cut
+from .base import (
+    BlockStore,
+    BoundedRows,
+    ResidentRows,
+    RowStore,
+    total,
+    with_marks,
+)
+from .bounded_rows import MOST_ROWS, BoundedBlock, DerivativeBounds, RawBlock, cut
 from .buffer import RowBuffer
 from .chunked import ChunkedRows, Chunks
 from .dask_rows import DaskRows, Tasks, is_collection
 from .in_memory import DenseRows, SparseRows
 from .mapped import MappedBlock, sparse_lengths
-from .partition import Facts, Refusal, added, opened
+from .partition import Facts, Refusal, Refused, added, opened
 from .partitions import packed
 from .predicted_rows import PredictedBlock, PredictedRows, Predictor, predicted_rows
 from .privacy_units import PrivacyUnits
@@ -16,8 +23,8 @@ from .site_rows import SiteChunks, SiteRows, site_sums
 
 __all__ = [
     "MOST_ROWS",
-    "Block",
     "BlockStore",
+    "BoundedBlock",
     "BoundedRows",
     "ChunkedRows",
     "Chunks",
@@ -32,6 +39,7 @@ __all__ = [
     "PrivacyUnits",
     "RawBlock",
     "Refusal",
+    "Refused",
     "ResidentRows",
     "RowBuffer",
     "RowStore",
@@ -49,4 +57,5 @@ __all__ = [
     "site_sums",
     "sparse_lengths",
     "total",
+    "with_marks",
 ]

@@ -4,6 +4,10 @@ A store never copies X, but for tables of moderate size whose features are broug
 scale: these are written out once, and not at each pass. Every query is one pass over the rows, in
 blocks small enough to stay in cache between the product that makes scores and the product that
 combines rows. Rows that this process can reach are in a :class:`BlockStore`.
+
+Blocks are independent: what is computed for one depends on no other, and nothing but the order in
+which they are delivered and in which their sums are added is common to them. So threads could work
+on them at the same time, and the sum would be the same to the last bit.
 """
 
 from __future__ import annotations
@@ -11,6 +15,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from functools import partial
+from itertools import starmap
 from typing import Any, ClassVar, Self, final
 
 import numpy as np
@@ -21,7 +27,6 @@ from ..adjacency import PrivacyUnit
 from .bounded_rows import (
     LONGEST_CUT,
     LONGEST_PIECE,
-    Block,
     BoundedBlock,
     Pieces,
     RawBlock,
@@ -258,8 +263,7 @@ class ResidentRows(BlockStore):
 
     @final
     def _block(self, start: int, stop: int, pieces: Pieces | None = None) -> RawBlock:
-        weights = None if self.weights is None else self.weights[start:stop]
-        rows = self._features(start, stop), self.y[start:stop], weights
+        rows = self._rows(start, stop)
         if self.units is None:
             return RawBlock(*rows)
         shares, units = self.units.shares[start:stop], self.units.codes[start:stop]
@@ -270,8 +274,12 @@ class ResidentRows(BlockStore):
         """The rows ``start <= i < stop``, not copied, as a store of their own; at least one."""
         if self.units is not None:
             raise TypeError(f"{type(self).__name__} of privacy units cannot be taken apart.")
+        return type(self)(*self._rows(start, stop))
+
+    @final
+    def _rows(self, start: int, stop: int) -> tuple[Rows, np.ndarray, np.ndarray | None]:
         weights = None if self.weights is None else self.weights[start:stop]
-        return type(self)(self._features(start, stop), self.y[start:stop], weights)
+        return self._features(start, stop), self.y[start:stop], weights
 
     def _usable(self, X: Rows) -> Rows:
         """Features that blocks can be views of; a copy only where it must be."""
@@ -298,14 +306,10 @@ class _BoundedBlocks(BoundedRows):
     def sum(
         self, kernel: Callable[[BoundedBlock], np.ndarray], marked: np.ndarray | None = None
     ) -> np.ndarray:
-        of_block = over_all(kernel)
-        if marked is not None:
-            of_block = over_marked(kernel, marked)
-        if self._kept is not None:
-            return total(map(of_block, self._kept))
-        # One block at a time: nothing here holds on to it while the next one is read.
-        blocks = self._store.blocks()
-        return total(of_block(bounded_block(raw, self.bounds)) for raw in blocks)
+        blocks: Iterable[BoundedBlock] | None = self._kept
+        if blocks is None:
+            blocks = map(partial(bounded_block, bounds=self.bounds), self._store.blocks())
+        return summed(kernel, blocks, marked)
 
     def sum_of_units(
         self,
@@ -376,34 +380,43 @@ def bounded_block(raw: RawBlock, bounds: RowBounds) -> BoundedBlock:
     """A block brought to public bounds."""
     if bounds.columns is not None:
         raw = raw.cut_to(bounds.columns)
-    return (Block if bounds.row_map is None else MappedBlock)(raw, bounds)
+    return (BoundedBlock if bounds.row_map is None else MappedBlock)(raw, bounds)
 
 
-def over_all(
+def summed(
     kernel: Callable[[BoundedBlock], np.ndarray],
-) -> Callable[[BoundedBlock], np.ndarray]:
-    """The kernel of blocks that are yet to be loaded."""
-    return lambda block: kernel(block.loaded())
+    blocks: Iterable[BoundedBlock],
+    marked: np.ndarray | None = None,
+) -> np.ndarray:
+    """Sum of ``kernel`` over blocks that are yet to be loaded, in their order.
 
-
-def over_marked(
-    kernel: Callable[[BoundedBlock], np.ndarray], marked: np.ndarray
-) -> Callable[[BoundedBlock], np.ndarray]:
-    """The kernel of what is marked of each block, for one pass over the blocks in order.
-
-    Only that is loaded. There is a mark for each row, or for each privacy unit where blocks say
-    whose their rows are.
+    With ``marked`` over what is marked of each block, and only that is loaded. There is a mark for
+    each row, or for each privacy unit where blocks say whose their rows are.
     """
-    start = 0
 
-    def of_part(block: BoundedBlock) -> np.ndarray:
-        nonlocal start
-        rows = slice(start, start + len(block.y))
-        chosen = np.flatnonzero(marked[rows if block.units is None else block.units])
-        start = rows.stop
+    def of_all(block: BoundedBlock) -> np.ndarray:
+        return kernel(block.loaded())
+
+    def of_some(block: BoundedBlock, chosen: np.ndarray) -> np.ndarray:
         return kernel(block.taken(chosen).loaded())
 
-    return of_part
+    # One block at a time: nothing here holds on to it while the next one is read.
+    if marked is None:
+        return total(map(of_all, blocks))
+    return total(starmap(of_some, with_marks(blocks, marked)))
+
+
+def with_marks(
+    blocks: Iterable[BoundedBlock], marked: np.ndarray
+) -> Iterator[tuple[BoundedBlock, np.ndarray]]:
+    """Blocks in their order, each with the positions in it of what is marked."""
+    start = 0
+    for block in blocks:
+        stop = start + len(block.y)
+        own = marked[start:stop] if block.units is None else marked[block.units]
+        yield block, np.flatnonzero(own)
+        start = stop
+        del block
 
 
 def total(parts: Iterable[np.ndarray]) -> np.ndarray:
@@ -430,18 +443,16 @@ class PairwiseSum:
         """Take one more array, fresh and of the shape of the others; it is overwritten."""
         size, out = 1, part
         while self._sums and self._sums[-1][0] == size:
-            out = _onto(self._sums.pop()[1], out)
-            size *= 2
+            before = self._sums.pop()[1]
+            before += out
+            out, size = before, 2 * size
         self._sums.append((size, out))
 
     def result(self) -> np.ndarray:
         """The sum of at least one array; nothing is left to go on with."""
         _, out = self._sums.pop()
         while self._sums:
-            out = _onto(self._sums.pop()[1], out)
+            before = self._sums.pop()[1]
+            before += out
+            out = before
         return out
-
-
-def _onto(out: np.ndarray, part: np.ndarray) -> np.ndarray:
-    out += part
-    return out

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from copy import copy
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from math import ceil
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, ClassVar, Self, TypeAlias, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -30,8 +29,9 @@ LONGEST_CUT = 1 << 15  # Rows; what rounding does to a sum grows with their numb
 LONGEST_PIECE = 1 << 12  # Rows of a privacy unit that are added up by themselves.
 STEPS = 2.0**26  # Of weights between 0 and 1.
 MOST_ROWS = LONGEST_CUT * 3 // 2
-# Entries and rows that are brought to other coordinates at a time, so that they stay in cache.
-_PIECE_ENTRIES, _LEAST_PIECE = 1 << 16, 512
+# Entries that are brought to other coordinates, or sums of units held, at a time, so that they
+# stay in cache.
+PIECE_ENTRIES = 1 << 16
 # Kernels of linear algebra for fewer rows than this may depend on the memory between columns.
 _FEW_ROWS = 16
 
@@ -57,7 +57,7 @@ class Pieces:
 
         Not too many sums over pieces, of so many entries, are held at a time.
         """
-        step = max(1, _PIECE_ENTRIES // length)
+        step = max(1, PIECE_ENTRIES // length)
         for i in range(0, self.first.size, step):
             ends = self.ends[i : i + step + 1]
             yield slice(ends[0], ends[-1]), ends - ends[0]
@@ -127,8 +127,15 @@ class RawBlock:
         return RawBlock(X, self.y, self.weights, self.shares, self.units, self.pieces)
 
 
-class BoundedBlock(ABC):
-    """Rows that respect public bounds.
+class BoundedBlock:
+    """A run of bounded rows ``[f_i x_i, intercept_value]`` with ``f_i = min(1, R / ||x_i||)``.
+
+    Parameters
+    ----------
+    raw : RawBlock
+        Rows as they came.
+    bounds : RowBounds
+        What they are brought to; :class:`~skdp.privacy.rows.mapped.MappedBlock` has their map.
 
     Attributes
     ----------
@@ -148,71 +155,6 @@ class BoundedBlock(ABC):
         Whether places of rows are secret, so that nothing computed for a row may depend on them.
     units : ndarray of shape (m,) or None
         Privacy unit of each row; None if each is one.
-    """
-
-    y: np.ndarray
-    norms: np.ndarray
-    constant: float
-    weights: np.ndarray | None
-    apart: bool
-    units: np.ndarray | None
-    unit_pieces: Pieces | None
-    derivative_bounds: DerivativeBounds
-
-    @abstractmethod
-    def loaded(self) -> BoundedBlock:
-        """Itself if its rows can be used where they lie, else a copy that lives for one use."""
-
-    @abstractmethod
-    def over(self, X: Rows | None) -> BoundedBlock:
-        """A copy with X, the same rows as they came, in place of its own; None takes them out."""
-
-    @abstractmethod
-    def taken(self, chosen: np.ndarray) -> BoundedBlock:
-        """A copy with these of its rows, by their positions in the block; maybe none."""
-
-    @abstractmethod
-    def scores(self, w: np.ndarray) -> np.ndarray:
-        """Inner products of the rows with w; shape (m,) or (m, K)."""
-
-    @abstractmethod
-    def scores_along(self, w: np.ndarray, shrunk: float) -> np.ndarray:
-        """Scores at w, faster if w is ``shrunk`` times the latest w but for few features.
-
-        Latest is known to blocks that stay in memory, and to this method alone.
-        """
-
-    @abstractmethod
-    def combine(self, r: np.ndarray) -> np.ndarray:
-        """Sum of the rows weighted by r, (m,) or (m, K); has the shape of w. Overwrites r."""
-
-    @abstractmethod
-    def combine_pieces(self, r: np.ndarray, *, exactly: bool = False) -> Iterator[np.ndarray]:
-        """Sums over pieces of units of the rows weighted by r, (m,) or (m, K); some at a time.
-
-        In the order of the pieces, each of p entries or p K, and of a last one: what its rows
-        weigh. A sum depends on its own rows alone, to the last bit; in other coordinates, where
-        that takes longer, only if ``exactly`` is asked for.
-        """
-
-    @abstractmethod
-    def combine_within(self, r: np.ndarray, bound: float) -> np.ndarray:
-        """Sum of the rows, entries clipped to [-bound, bound], weighted by r, (m,) or (m, K).
-
-        The intercept entry is left out.
-        """
-
-    @abstractmethod
-    def rows(self) -> np.ndarray:
-        """The rows themselves, dense (m, p)."""
-
-    @abstractmethod
-    def gram(self) -> np.ndarray:
-        """Sum over the rows of ``v v'``, shape (p, p)."""
-
-
-class Block(BoundedBlock):
-    """A run of bounded rows ``[f_i x_i, intercept_value]`` with ``f_i = min(1, R / ||x_i||)``.
 
     Guarantees
     ----------
@@ -227,6 +169,9 @@ class Block(BoundedBlock):
       that row alone; norms are of these rows, and what ``scores`` and ``combine`` work with are the
       same numbers.
     """
+
+    # What there is one of for each row; None stands for what all rows have in common.
+    _of_rows: ClassVar = frozenset({"_X", "y", "norms", "weights", "units", "_factor", "_huge"})
 
     def __init__(self, raw: RawBlock, bounds: RowBounds) -> None:
         self._scaling, limit = bounds.scaling, bounds.data_norm
@@ -249,16 +194,17 @@ class Block(BoundedBlock):
         # be, and a look at one row must not decide about others.
         settled = self._scaling is None and _entries(raw.X).min(initial=0.0) >= 0
         self._signed = bounds.nonnegative and not settled
-        # Positive, so that a bound on a row's contribution can be divided by it.
-        self.norms = np.maximum(np.hypot(np.minimum(norms, limit), self.constant), _LEAST_NORM)
-        self.derivative_bounds = DerivativeBounds(self.norms)
+        if bounds.row_map is None:
+            # Positive, so that a bound on a row's contribution can be divided by it.
+            self.norms = np.maximum(np.hypot(np.minimum(norms, limit), self.constant), _LEAST_NORM)
+            self.derivative_bounds = DerivativeBounds(self.norms)
         self.y, self.weights = raw.y, raw.bounded_weights
         if (target := bounds.target) is not None:
             y = (np.clip(raw.y, *target.ends) - target.centre) / target.half_width
             # The centre is rounded, by much where the interval is narrow for its distance from 0.
             self.y = np.clip(y, -1.0, 1.0)
 
-    def loaded(self) -> Block:
+    def loaded(self) -> Self:
         """Itself if its rows can be used where they lie, else a copy that lives for one use.
 
         Features are brought to the scale of the bounds, single precision to double, huge rows to a
@@ -266,87 +212,39 @@ class Block(BoundedBlock):
         lies scattered in memory together. A block is small: this happens in cache, and X as a whole
         is not copied.
         """
-        as_it_lies = self._X.dtype == np.float64 and not self._scattered
-        if self._huge is None and not self._signed and self._scaling is None and as_it_lies:
-            return self
-        other = copy(self)
-        if self._scaling is not None:
-            other._X, other._scaling, other._scattered = (
-                on_scale(self._scaling, self._X),
-                None,
-                False,
-            )
-        other._X = _in_double(other._X)
-        if other._scattered:
-            other._X, other._scattered = other._X.copy(order="K"), False
-        if self._huge is not None:
-            other._X, other._huge = _tamed(other._X, self._huge, self._limit), None
-        if self._signed:
-            other._X, other._signed = _without_negatives(other._X), False
-        return other
+        changes = self._brought()
+        return self._copied(**changes) if changes else self
 
-    def over(self, X: Rows | None) -> Block:
+    def over(self, X: Rows | None) -> Self:
         """A copy with X, the same rows as they came, in place of its own; None takes them out."""
-        other = copy(self)
         # Without rows it waits for this method again. What is derived from rows goes with them.
-        other._X, other._cache, other.derivative_bounds = (
-            X,
-            ScoreCache(),
-            DerivativeBounds(self.norms),
-        )
-        other._scattered = isinstance(X, np.ndarray) and not _fit_for_blas(X)
+        scattered = isinstance(X, np.ndarray) and not _fit_for_blas(X)
+        other = self._copied(_X=X, _cache=ScoreCache(), _scattered=scattered)
+        other.derivative_bounds = DerivativeBounds(other.norms)
         return other
 
-    def taken(self, chosen: np.ndarray) -> Block:
+    def taken(self, chosen: np.ndarray) -> Self:
         """A copy with these of its rows, by their positions in the block; maybe none."""
-        other = copy(self)
-        other._X, other.y, other.norms = self._X[chosen], self.y[chosen], self.norms[chosen]
-        other.apart, other.unit_pieces = True, None
-        other.units = None if self.units is None else self.units[chosen]
-        other._scattered, other._cache, other.derivative_bounds = (
-            False,
-            ScoreCache(),
-            DerivativeBounds(other.norms),
-        )
-        other.weights = None if self.weights is None else self.weights[chosen]
-        if self._factor is not None:
-            other._factor = self._factor[chosen]
-        if self._huge is not None:
-            other._huge = self._huge[chosen]
+        other = self._copied(apart=True, unit_pieces=None, _scattered=False, _cache=ScoreCache())
+        for name in self._of_rows:
+            if (of_all := vars(other)[name]) is not None:
+                setattr(other, name, of_all[chosen])
+        other.derivative_bounds = DerivativeBounds(other.norms)
         return other
-
-    def squared_lengths(self, scale: np.ndarray) -> np.ndarray:
-        """Squared norms of the rows times ``scale``, intercept entry left out; shape (m,)."""
-        X = self._X
-        if isinstance(X, np.ndarray):
-            squares = row_norms(X * scale, squared=True)
-        else:
-            scaled = X.data * scale[X.indices]
-            scaled_X = compressed(sp.csr_array, X.shape, scaled, X.indices, X.indptr)
-            squares = row_norms(scaled_X, squared=True)
-        return squares if self._factor is None else squares * self._factor**2
 
     def scores(self, w: np.ndarray) -> np.ndarray:
         """Inner products of the rows with w; shape (m,) or (m, K)."""
         if not self.constant:
-            return self._scaled(self._products(w))
-        z = self._scaled(self._products(w[:-1]))
+            return self._scores(w)
+        z = self._scores(w[:-1])
         z += self.constant * w[-1]
         return z
 
-    def _products(self, w: np.ndarray) -> np.ndarray:
-        """Rows times w. What a row gets does not depend on its place, nor on who else is there.
-
-        Kernels of linear algebra round by the place of a row, which is public for a whole block
-        where each row is a privacy unit. Of rows that were drawn it tells who else was drawn, and
-        of rows of units how many rows others have, and so each is summed up by itself.
-        """
-        if not self.apart or not isinstance(self._X, np.ndarray):
-            return self._X @ w
-        return by_row(self._X, w)
-
     def scores_along(self, w: np.ndarray, shrunk: float) -> np.ndarray:
-        """Scores at w, faster if w is ``shrunk`` times the latest w but for few features."""
+        """Scores at w, faster if w is ``shrunk`` times the latest w but for few features.
+
+        Latest is known to blocks that stay in memory, and to this method alone.
+        """
         if self.apart and isinstance(self._X, np.ndarray):
             return self.scores(w)
         features = w[:-1] if self.constant else w
@@ -355,23 +253,50 @@ class Block(BoundedBlock):
             z += self.constant * w[-1]
         return z
 
-    def pieces(self) -> Iterator[tuple[slice, np.ndarray]]:
-        """Few rows at a time, dense and without the intercept entry, and their places."""
-        m, d = self._X.shape
-        for part in (slice(*ends) for ends in _runs(m, max(_LEAST_PIECE, _PIECE_ENTRIES // d))):
-            X = self._X[part]
-            X = X if isinstance(X, np.ndarray) else X.toarray()
-            yield part, X if self._factor is None else X * self._factor[part, None]
+    def combine(self, r: np.ndarray) -> np.ndarray:
+        """Sum of the rows weighted by r, (m,) or (m, K); has the shape of w. Overwrites r."""
+        if not self.constant:
+            return self._combined(r)
+        last = self.constant * np.add.reduce(r)
+        g = self._combined(r)
+        out = np.empty((len(g) + 1, *g.shape[1:]))
+        out[:-1], out[-1] = g, last
+        return out
+
+    def combine_pieces(self, r: np.ndarray, *, exactly: bool = False) -> Iterator[np.ndarray]:
+        """Sums over pieces of units of the rows weighted by r, (m,) or (m, K); some at a time.
+
+        In the order of the pieces, each of p entries or p K, and of a last one: what its rows
+        weigh. A sum depends on its own rows alone, to the last bit; in other coordinates, where
+        that takes longer, only if ``exactly`` is asked for.
+        """
+        for rows, ends, sums in self._sums_of_pieces(r, exactly):
+            parts = [sums.reshape(len(sums), -1)]
+            if self.constant:
+                own = added_up(None, r[rows], ends)
+                parts.append(self.constant * own.reshape(len(sums), -1))
+            weights = np.ones(len(r[rows])) if self.weights is None else self.weights[rows]
+            yield np.concatenate([*parts, added_up(None, weights, ends)], axis=1)
+
+    def combine_within(self, r: np.ndarray, bound: float) -> np.ndarray:
+        """Sum of the rows, entries clipped to [-bound, bound], weighted by r, (m,) or (m, K).
+
+        The intercept entry is left out.
+        """
+        held = self._cache.combine_within(r, bound)
+        if held is not None:
+            return held
+        X, f = self._X, self._factor
+        if isinstance(X, np.ndarray):
+            clipped = np.clip(X if f is None else X * f[:, None], -bound, bound)
+            return clipped.T @ r
+        entries = X.data if f is None else X.data * np.repeat(f, np.diff(X.indptr))
+        entries = np.clip(entries, -bound, bound)
+        return compressed(sp.csc_array, X.shape[::-1], entries, X.indices, X.indptr) @ r
 
     def rows(self) -> np.ndarray:
         """The rows themselves, dense (m, p)."""
-        m, d = self._X.shape
-        out = np.empty((m, d + bool(self.constant)))
-        out[:, d:] = self.constant
-        dense = self._X if isinstance(self._X, np.ndarray) else self._X.toarray()
-        factor = 1.0 if self._factor is None else self._factor[:, None]
-        np.multiply(dense, factor, out=out[:, :d])
-        return out
+        return self.written_out(self.constant)
 
     def gram(self) -> np.ndarray:
         """Sum over the rows of ``v v'``, shape (p, p)."""
@@ -388,41 +313,75 @@ class Block(BoundedBlock):
         out[d, d] = m * self.constant**2
         return out
 
-    def combine(self, r: np.ndarray) -> np.ndarray:
-        """Sum of the rows weighted by r, (m,) or (m, K); has the shape of w. Overwrites r."""
-        if not self.constant:
-            return _transposed(self._X) @ self._scaled(r)
-        last = self.constant * np.add.reduce(r)
-        g = _transposed(self._X) @ self._scaled(r)
-        out = np.empty((len(g) + 1, *g.shape[1:]))
-        out[:-1], out[-1] = g, last
+    def along(self, v: np.ndarray) -> np.ndarray:
+        """Inner products of the features, as they are before a map, with v; (m,) or (m, K).
+
+        What a row gets does not depend on its place, nor on who else is there. Kernels of linear
+        algebra round by the place of a row, which is public for a whole block where each row is a
+        privacy unit. Of rows that were drawn it tells who else was drawn, and of rows of units how
+        many rows others have, and so each is summed up by itself.
+        """
+        one_by_one = self.apart and isinstance(self._X, np.ndarray)
+        return self._scaled(by_row(self._X, v) if one_by_one else self._X @ v)
+
+    def written_out(self, constant: float = 0.0) -> np.ndarray:
+        """The features, as they are before a map, dense, and a column of this unless it is 0."""
+        m, d = self._X.shape
+        out = np.empty((m, d + bool(constant)))
+        out[:, d:] = constant
+        dense = self._X if isinstance(self._X, np.ndarray) else self._X.toarray()
+        factor = 1.0 if self._factor is None else self._factor[:, None]
+        np.multiply(dense, factor, out=out[:, :d])
         return out
 
-    def combine_pieces(self, r: np.ndarray, *, exactly: bool = False) -> Iterator[np.ndarray]:
-        """Sums over pieces of units of the rows weighted by r, (m,) or (m, K); some at a time."""
-        del exactly
-        for rows, ends, sums in self.sums_of_pieces(r):
-            yield with_constants_and_weights(self, sums, r[rows], rows, ends)
+    def squared_lengths(self, scale: np.ndarray) -> np.ndarray:
+        """Squared norms of the features, before a map, times ``scale``; shape (m,)."""
+        X = self._X
+        if isinstance(X, np.ndarray):
+            X = X * scale
+        else:
+            entries = X.data * scale[X.indices]
+            X = compressed(sp.csr_array, X.shape, entries, X.indices, X.indptr)
+        squares = row_norms(X, squared=True)
+        return squares if self._factor is None else squares * self._factor**2
 
-    def sums_of_pieces(self, r: np.ndarray) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
+    def _brought(self) -> dict[str, Any]:
+        """Attributes of a copy whose rows can be used where they lie; none if these can."""
+        X = self._X if self._scaling is None else on_scale(self._scaling, self._X)
+        X = _in_double(X)
+        if self._scattered and X is self._X:
+            X = X.copy(order="K")
+        if self._huge is not None:
+            X = _tamed(X, self._huge, self._limit)
+        if self._signed:
+            X = _without_negatives(X)
+        if X is self._X:
+            return {}
+        done = {"_scaling": None, "_scattered": False, "_huge": None, "_signed": False}
+        return {"_X": X, **done}
+
+    def _copied(self, **changes: Any) -> Self:
+        other = copy(self)
+        vars(other).update(changes)
+        return other
+
+    def _scores(self, v: np.ndarray) -> np.ndarray:
+        """Inner products of the rows without their intercept entries with v."""
+        return self.along(v)
+
+    def _combined(self, r: np.ndarray) -> np.ndarray:
+        """Sum of the rows without their intercept entries weighted by r, which it overwrites."""
+        return _transposed(self._X) @ self._scaled(r)
+
+    def _sums_of_pieces(
+        self, r: np.ndarray, exactly: bool
+    ) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
         """Rows and ends of some pieces, and sums of the rows without their intercept entries."""
+        del exactly
         assert self.unit_pieces is not None
         r = self._scaled(r.copy())
         for rows, ends in self.unit_pieces.runs((self._X.shape[1] + 1) * (r.size // len(r))):
             yield rows, ends, added_up(self._X[rows], r[rows], ends)
-
-    def combine_within(self, r: np.ndarray, bound: float) -> np.ndarray:
-        """Sum of the rows, entries clipped to [-bound, bound], weighted by r, (m,) or (m, K)."""
-        held = self._cache.combine_within(r, bound)
-        if held is not None:
-            return held
-        X, f = self._X, self._factor
-        if isinstance(X, np.ndarray):
-            clipped = np.clip(X if f is None else X * f[:, None], -bound, bound)
-            return clipped.T @ r
-        entries = X.data if f is None else X.data * np.repeat(f, np.diff(X.indptr))
-        entries = np.clip(entries, -bound, bound)
-        return compressed(sp.csc_array, X.shape[::-1], entries, X.indices, X.indptr) @ r
 
     def _scaled(self, values: np.ndarray) -> np.ndarray:
         return times_rows(values, self._factor)
@@ -434,10 +393,10 @@ def cut(n_samples: int, rows: int) -> list[tuple[int, int]]:
     A block may be half as large again, but never has more than ``MOST_ROWS``.
     """
     rows = min(rows, LONGEST_CUT)
-    return _runs(n_samples, ceil(n_samples / max(1, round(n_samples / rows))))
+    return runs(n_samples, ceil(n_samples / max(1, round(n_samples / rows))))
 
 
-def _runs(n_samples: int, step: int) -> list[tuple[int, int]]:
+def runs(n_samples: int, step: int) -> list[tuple[int, int]]:
     """Ends of runs of so many rows; none has a single row unless there is but one.
 
     Numpy adds up the entries of a row that is alone in another order. How many rows there are would
@@ -459,20 +418,6 @@ def compressed(
     out = kind(shape, dtype=data.dtype)
     out.data, out.indices, out.indptr = data, indices, indptr
     return out
-
-
-def with_constants_and_weights(
-    block: BoundedBlock, sums: np.ndarray, r: np.ndarray, rows: slice, ends: np.ndarray
-) -> np.ndarray:
-    """Sums over pieces of units with those of the intercept entries, flat, and then of weights.
-
-    Rows are those of a run of pieces, at these places of the block and with these ends.
-    """
-    parts = [sums.reshape(len(sums), -1)]
-    if block.constant:
-        parts.append(block.constant * added_up(None, r, ends).reshape(len(sums), -1))
-    weights = np.ones(len(r)) if block.weights is None else block.weights[rows]
-    return np.concatenate([*parts, added_up(None, weights, ends)], axis=1)
 
 
 def added_up(X: Rows | None, r: np.ndarray, ends: np.ndarray) -> np.ndarray:
@@ -525,28 +470,30 @@ def _fit_for_blas(X: np.ndarray) -> bool:
     return X.flags.aligned and (X.flags.forc or within_columns)
 
 
-def _without_negatives(X: Rows) -> Rows:
+def _changed(X: Rows, change: Callable[[np.ndarray], np.ndarray]) -> Rows:
+    """X with its entries changed by a function that keeps zeros, those stored if it is sparse."""
     if isinstance(X, np.ndarray):
-        return np.maximum(X, 0.0)
-    return compressed(sp.csr_array, X.shape, np.maximum(X.data, 0.0), X.indices, X.indptr)
+        return change(X)
+    return compressed(sp.csr_array, X.shape, change(X.data), X.indices, X.indptr)
+
+
+def _without_negatives(X: Rows) -> Rows:
+    return _changed(X, lambda entries: np.maximum(entries, 0.0))
 
 
 def on_scale(scaling: ColumnScaling, X: Rows) -> Rows:
     """A copy of X, in double precision, on the scale; dense if zeros do not stay zeros there."""
     if not isinstance(X, np.ndarray) and scaling.shift is not None:
         X = X.toarray()
-    if isinstance(X, np.ndarray):
-        return scaling.apply(np.array(X, dtype=np.float64, order="K", subok=False))
-    entries = X.data.astype(np.float64)
-    return scaling.apply(compressed(sp.csr_array, X.shape, entries, X.indices, X.indptr))
+    return scaling.apply(
+        _changed(X, lambda entries: np.array(entries, dtype=np.float64, order="K", subok=False))
+    )
 
 
 def _in_double(X: Rows) -> Rows:
     if X.dtype == np.float64:
         return X
-    if isinstance(X, np.ndarray):
-        return X.astype(np.float64)
-    return compressed(sp.csr_array, X.shape, X.data.astype(np.float64), X.indices, X.indptr)
+    return _changed(X, lambda entries: entries.astype(np.float64))
 
 
 def _transposed(X: Rows) -> np.ndarray | sp.csc_array:
@@ -560,14 +507,13 @@ def _tamed(X: Rows, huge: np.ndarray, limit: float) -> Rows:
 
     Those of them that are not finite become zero.
     """
-    out: Rows
-    if isinstance(X, np.ndarray):
-        # In the order of X: sums in another order would round the other rows differently.
-        out = X.copy(order="K")
-        rows = (out[i] for i in np.flatnonzero(huge))
+    # In the order of X: sums in another order would round the other rows differently.
+    out = _changed(X, lambda entries: entries.copy(order="K"))
+    places = np.flatnonzero(huge)
+    if isinstance(out, np.ndarray):
+        rows = (out[i] for i in places)
     else:
-        out = compressed(sp.csr_array, X.shape, X.data.copy(), X.indices, X.indptr)
-        rows = (out.data[X.indptr[i] : X.indptr[i + 1]] for i in np.flatnonzero(huge))
+        rows = (out.data[out.indptr[i] : out.indptr[i + 1]] for i in places)
     for row in rows:
         if not np.isfinite(row).all():
             row[:] = 0.0

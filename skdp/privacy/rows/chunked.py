@@ -14,10 +14,9 @@ from ...validation import telling_sizes
 from ..adjacency import PrivacyUnit
 from .base import BlockStore
 from .bounded_rows import RawBlock
-from .privacy_units import LabelledRows
-from .reading import columns_of, redacted, strict_checks
-from .unit_counts import UnitCounts, rows_of_part
-from .weights import in_units_of
+from .in_memory import rows_of_part
+from .privacy_units import LabelledRows, UnitCounts
+from .reading import columns_of, in_units_of, redacted, strict_checks
 
 _CHANGED = "Chunks needs a source that delivers the same rows at each pass; {} changed."
 
@@ -167,7 +166,8 @@ class ChunkedRows(BlockStore):
         for X, y, weights, _, labelled in self._checked():
             seen, units = seen + X.shape[0], None
             if reading is not None and labelled is not None:
-                units = reading.units_of(labelled)
+                numbered = reading.numbered(labelled.names, labelled.counts(), labelled.kind)
+                units = None if numbered is None else numbered.of_rows(labelled)
                 if units is None:
                     raise ValueError(_CHANGED.format("labels of privacy units have"))
             yield from rows_of_part(X, y, weights, units).blocks()

@@ -33,7 +33,14 @@ from . import partition
 from .base import BoundedRows, RowStore
 from .bounded_rows import BoundedBlock, RawBlock
 from .partitions import Partitions, packed
-from .unit_counts import UnitCounts
+from .privacy_units import UnitCounts
+
+# Facts that all partitions have in common.
+_SHARED = {
+    "n_features": "number of features",
+    "names": "column names in the same order",
+    "target_columns": "number of targets",
+}
 
 
 def is_collection(data: Any) -> bool:
@@ -114,16 +121,11 @@ class DaskRows(RowStore):
         self._tasks = Tasks(X, y, sample_weight, privacy_unit, (encode, max_weight))
         found = self._tasks.facts()
         self.n_samples = sum(part.n_samples for part in found)
-        self.n_features = found[0].n_features
-        if any(part.n_features != self.n_features for part in found):
-            raise ValueError("DaskRows needs the same number of features in every partition.")
-        if any(part.names != found[0].names for part in found):
-            raise ValueError(
-                "DaskRows needs the same column names in the same order in every partition."
-            )
-        self.target_columns = found[0].target_columns
-        if any(part.target_columns != self.target_columns for part in found):
-            raise ValueError("DaskRows needs the same number of targets in every partition.")
+        first = found[0]
+        for fact, needed in _SHARED.items():
+            if any(getattr(part, fact) != getattr(first, fact) for part in found):
+                raise ValueError(f"DaskRows needs the same {needed} in every partition.")
+        self.n_features, self.target_columns = first.n_features, first.target_columns
         if not self.n_samples:
             raise ValueError("DaskRows needs at least one row, got partitions without any.")
         self.sparse = any(part.sparse for part in found)
@@ -135,7 +137,7 @@ class DaskRows(RowStore):
                 )
             self.n_samples = self._tasks.number_units()
         self.dtype = np.dtype(np.float32 if all(part.single for part in found) else np.float64)
-        self.feature_names = None if found[0].names is None else list(found[0].names)
+        self.feature_names = None if first.names is None else list(first.names)
 
     def sum(self, kernel: Callable[[RawBlock], np.ndarray]) -> np.ndarray:
         """Sum of ``kernel`` over all blocks, in a fixed order."""
@@ -158,7 +160,7 @@ class _BoundedPartitions(BoundedRows):
     def sum(
         self, kernel: Callable[[BoundedBlock], np.ndarray], marked: np.ndarray | None = None
     ) -> np.ndarray:
-        return self._tasks.answer(kernel, self._view, self.bounds.columns, marked)
+        return self._tasks.answer(kernel, self._view, marked)
 
 
 @final
@@ -172,14 +174,12 @@ class Tasks:
         self._source = X, y, sample_weight, privacy_unit
         self._sent: dict[str, Partitions] = {}
         self._X = Partitions.of(X)
-        nothing: list[Any] = [None] * len(self._X)
-        weights, units = (
-            nothing if part is None else Partitions.of(part)
-            for part in (sample_weight, privacy_unit)
+        beside = (
+            None if part is None else Partitions.of(part)
+            for part in (y, sample_weight, privacy_unit)
         )
         shared = self._delivered(facts)
-        opened = self._X.map(partition.opened, Partitions.of(y), weights, units, shared=shared)
-        self._opened = opened.kept()
+        self._opened = self._X.map(partition.opened, *beside, shared=shared).kept()
         # Of rows, if each is a privacy unit.
         self._ends: np.ndarray | None = np.zeros(1, dtype=np.intp)
 
@@ -195,11 +195,8 @@ class Tasks:
         found = _accepted(self._opened.map(partition.named).gathered())
         for of_part in found:
             table.add(*of_part)
-        reading, numbered = table.reading(), []
-        for names, counts, _ in found:
-            numbers = reading.numbered(names, counts)
-            assert numbers is not None
-            numbered.append(partition.NumberedUnits(names, counts, *numbers, table.n_units))
+        reading = table.reading()
+        numbered = [reading.numbered(*of_part) for of_part in found]
         with _large_graphs():
             self._opened = self._opened.map(partition.shared, numbered).kept()
         self._ends = None
@@ -214,12 +211,11 @@ class Tasks:
         self,
         kernel: Callable[[Any], np.ndarray],
         view: Partitions | None = None,
-        columns: tuple[int, ...] | None = None,
         marked: np.ndarray | None = None,
     ) -> np.ndarray:
         """Sum of the kernel over rows as they came, or over a view of them."""
-        nothing: list[Any] = [None] * len(self._X)
-        parts, units = nothing, None
+        parts: list[np.ndarray] | None = None
+        units = None
         if marked is not None:
             if self._ends is None:
                 units = np.packbits(marked)
@@ -228,9 +224,9 @@ class Tasks:
         answers = self._X.map(
             partition.answered,
             self._opened,
-            nothing if view is None else view,
+            view,
             parts,
-            shared=self._delivered((kernel, columns, units)),
+            shared=self._delivered((kernel, units)),
         )
         (out,) = _accepted(answers.folded(partition.added).gathered())
         # A scheduler in this process may hand out what it keeps, or what cannot be written to.

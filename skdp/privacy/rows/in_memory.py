@@ -31,6 +31,25 @@ def rows_in_memory(
     return (SparseRows if sp.issparse(X) else DenseRows)(X, y, weights, units)
 
 
+def rows_of_part(
+    X: Any, y: np.ndarray, weights: np.ndarray | None = None, units: PrivacyUnits | None = None
+) -> ResidentRows:
+    """A store of the rows of a part of a table.
+
+    How a table is cut may depend on how many rows somebody has, so that with units nothing that is
+    computed for a row may depend on what else is in its part, nor on how the part lies in memory.
+    There is at least one row; targets are encoded, weights in units of the largest that counts.
+    """
+    if units is not None and not sp.issparse(X):
+        X = np.ascontiguousarray(X)
+    if units is not None and len(y) == 1:
+        # Numpy adds up the entries of a row that is alone in another order: its copy weighs 0.
+        twice = np.zeros(2, dtype=np.intp)
+        X, y, weights = X[twice], y[twice], None if weights is None else weights[twice]
+        units = PrivacyUnits(units.codes[twice], units.shares * [1.0, 0.0], units.n_units)
+    return rows_in_memory(X, y, weights, units)
+
+
 class DenseRows(ResidentRows):
     """Views of consecutive rows of an array in C or Fortran order, which is not copied."""
 

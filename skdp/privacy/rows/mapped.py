@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from copy import copy
-from dataclasses import replace
 from functools import cached_property
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from ...problem.bounds import RowBounds, RowMap
 from .bounded_rows import (
-    Block,
+    PIECE_ENTRIES,
     BoundedBlock,
     DerivativeBounds,
     RawBlock,
-    Rows,
     added_up,
     by_row,
     lengths_of,
-    with_constants_and_weights,
+    runs,
 )
 from .score_cache import times_rows
+
+# Rows that are brought to other coordinates at a time are at least as many.
+_LEAST_PIECE = 512
 
 
 class MappedBlock(BoundedBlock):
@@ -44,25 +45,31 @@ class MappedBlock(BoundedBlock):
       not grow with the condition of the map.
     """
 
+    _of_rows: ClassVar = BoundedBlock._of_rows | {"_lengths", "_shrink"}
+
     def __init__(self, raw: RawBlock, bounds: RowBounds) -> None:
         assert bounds.row_map is not None
+        super().__init__(raw, bounds)
         self._map = bounds.row_map
-        self.constant = bounds.intercept_value
-        inner = replace(bounds, intercept_value=0.0, row_map=None, columns=None)
-        self._inner = Block(raw, inner)
         self._dense = isinstance(raw.X, np.ndarray) or self._map.mixes
         self._margin = 8.0 * (raw.X.shape[1] + 8) * ROUNDING * self._map.longest(bounds.data_norm)
-        self.y, self.weights, self.apart = self._inner.y, self._inner.weights, self._inner.apart
-        self.units, self.unit_pieces = raw.units, raw.pieces
 
     @cached_property
     def _lengths(self) -> np.ndarray:
         """Upper bounds on the norms of the rows before they are scaled down, (m,)."""
-        inner = self._inner.loaded()
+        inner = super()._copied(**self._brought())
         if not self._dense:
             return sparse_lengths(inner, self._map)
-        parts = [self._lengths_of(self._mapped(X)) for _, X in inner.pieces()]
+        parts = [self._lengths_of(self._mapped(X)) for _, X in inner._few_at_a_time()]
         return np.concatenate(parts or [np.empty(0)])
+
+    def _few_at_a_time(self) -> Iterator[tuple[slice, np.ndarray]]:
+        """Features of a few rows at a time, as they are before the map, and their places."""
+        m, d = self._X.shape
+        for part in (slice(*ends) for ends in runs(m, max(_LEAST_PIECE, PIECE_ENTRIES // d))):
+            X = self._X[part]
+            X = X if isinstance(X, np.ndarray) else X.toarray()
+            yield part, X if self._factor is None else X * self._factor[part, None]
 
     def _mapped(self, X: np.ndarray) -> np.ndarray:
         """Dense rows in these coordinates; what becomes of one does not tell of others."""
@@ -80,13 +87,14 @@ class MappedBlock(BoundedBlock):
         return lengths
 
     @cached_property
-    def _factor(self) -> np.ndarray | None:
+    def _shrink(self) -> np.ndarray | None:
+        """Factors by which mapped rows are scaled down; None if that is 1 for all."""
         longest = self._map.norm
         all_within = self._lengths.max(initial=0.0) <= longest
         return None if all_within else longest / np.maximum(self._lengths, longest)
 
     @cached_property
-    def norms(self) -> np.ndarray:  # type: ignore[override]
+    def norms(self) -> np.ndarray:
         """Positive bounds on the norms of the rows, so that bounds can be divided by them."""
         clipped = np.minimum(self._lengths, self._map.norm)
         return np.maximum(np.hypot(clipped, self.constant), 1e-150)
@@ -96,67 +104,32 @@ class MappedBlock(BoundedBlock):
         """Bounds on the derivatives of the rows, from these norms."""
         return DerivativeBounds(self.norms)
 
-    def loaded(self) -> MappedBlock:
-        """Itself, or a copy that lives for one use."""
-        inner = self._inner.loaded()
-        if inner is self._inner:
-            return self
-        return self._with(inner)
-
-    def over(self, X: Rows | None) -> MappedBlock:
-        """A copy with X, the same rows as they came, in place of its own; None takes them out."""
-        other = self._with(self._inner.over(X))
-        other.derivative_bounds = DerivativeBounds(self.norms)
-        return other
-
-    def _with(self, inner: Block) -> MappedBlock:
-        """A copy around another block of the same rows; they are measured once for both."""
-        _ = self._factor, self.derivative_bounds
-        other = copy(self)
-        other._inner = inner
-        return other
-
-    def taken(self, chosen: np.ndarray) -> MappedBlock:
-        """A copy with these of its rows, by their positions in the block; maybe none."""
-        other = self._with(self._inner.taken(chosen))
-        other.y, other.weights, other.apart = other._inner.y, other._inner.weights, True
-        other.units, other.unit_pieces = other._inner.units, None
-        other._lengths, other.norms = self._lengths[chosen], self.norms[chosen]
-        other.derivative_bounds = DerivativeBounds(other.norms)
-        if self._factor is not None:
-            other._factor = self._factor[chosen]
-        return other
-
-    def scores(self, w: np.ndarray) -> np.ndarray:
-        """Inner products of the rows with w; shape (m,) or (m, K)."""
-        v = w[:-1] if self.constant else w
-        z = self._inner.scores(self._map.pull_back(v))
-        z -= self._map.shift @ v
-        z = self._scaled(z)
-        if self.constant:
-            z += self.constant * w[-1]
-        return z
+    def _copied(self, **changes: Any) -> Self:
+        # Rows are measured once for all copies.
+        _ = self._shrink, self.derivative_bounds
+        return super()._copied(**changes)
 
     def scores_along(self, w: np.ndarray, shrunk: float) -> np.ndarray:
         """Scores of the rows at w, without a shortcut."""
         del shrunk
         return self.scores(w)
 
-    def combine(self, r: np.ndarray) -> np.ndarray:
-        """Sum of the rows weighted by r, (m,) or (m, K); has the shape of w. Overwrites r."""
-        total = np.add.reduce(r)
-        last = self.constant * total
-        if self._factor is not None:
-            total = np.add.reduce(self._scaled(r))
-        shift = self._map.shift
-        g = self._map.push_forward(self._inner.combine(r))
-        g -= shift * total if r.ndim == 1 else np.outer(shift, total)
-        return g if not self.constant else np.concatenate([g, last[None]])
+    def _scores(self, v: np.ndarray) -> np.ndarray:
+        z = self.along(self._map.pull_back(v))
+        z -= self._map.shift @ v
+        return times_rows(z, self._shrink)
 
-    def combine_pieces(self, r: np.ndarray, *, exactly: bool = False) -> Iterator[np.ndarray]:
-        """Sums over pieces of units of the rows weighted by r, (m,) or (m, K); some at a time."""
-        shift, scaled = self._map.shift, self._scaled(r.copy())
-        for rows, ends, inner in self._inner.sums_of_pieces(scaled):
+    def _combined(self, r: np.ndarray) -> np.ndarray:
+        shift, total = self._map.shift, np.add.reduce(times_rows(r, self._shrink))
+        g = self._map.push_forward(super()._combined(r))
+        g -= shift * total if r.ndim == 1 else np.outer(shift, total)
+        return g
+
+    def _sums_of_pieces(
+        self, r: np.ndarray, exactly: bool
+    ) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
+        shift, scaled = self._map.shift, times_rows(r.copy(), self._shrink)
+        for rows, ends, inner in super()._sums_of_pieces(scaled, exactly):
             k, d = inner.shape[:2]
             # One after another for the classes of a sum, each as a row.
             own = np.moveaxis(inner, 1, -1).reshape(-1, d)
@@ -166,8 +139,7 @@ class MappedBlock(BoundedBlock):
             else:
                 # Rounds by the place of a piece, for which margins allow.
                 sums = self._map.push_forward(own.T).T - totals * shift
-            sums = np.moveaxis(sums.reshape(k, *r.shape[1:], -1), -1, 1)
-            yield with_constants_and_weights(self, sums, r[rows], rows, ends)
+            yield rows, ends, np.moveaxis(sums.reshape(k, *r.shape[1:], -1), -1, 1)
 
     def combine_within(self, r: np.ndarray, bound: float) -> np.ndarray:
         """Sum of the rows, entries clipped to [-bound, bound], weighted by r, (m,) or (m, K)."""
@@ -175,15 +147,13 @@ class MappedBlock(BoundedBlock):
 
     def rows(self) -> np.ndarray:
         """The rows themselves, dense (m, p)."""
-        Z = self._mapped(self._inner.rows())
-        if self._factor is not None:
-            Z *= self._factor[:, None]
+        Z = times_rows(self._mapped(self.written_out()), self._shrink)
         return Z if not self.constant else np.column_stack([Z, np.full(len(Z), self.constant)])
 
     def gram(self) -> np.ndarray:
         """Sum over the rows of ``v v'``, shape (p, p)."""
         out = np.zeros((self._map.n_features + bool(self.constant),) * 2)
-        for part, X in self._inner.pieces():
+        for part, X in self._few_at_a_time():
             V = self._mapped(X)
             # Rows need not have been measured, which would bring them to the coordinates as well.
             lengths = self._lengths_of(V) if self._dense else self._lengths[part]
@@ -193,9 +163,6 @@ class MappedBlock(BoundedBlock):
             out += V.T @ V
         return out
 
-    def _scaled(self, values: np.ndarray) -> np.ndarray:
-        return times_rows(values, self._factor)
-
 
 # Least length of a row that counts, in units of the shift that it may nearly cancel with.
 LEAST_LENGTH = 1e-4
@@ -204,7 +171,7 @@ LEAST_LENGTH = 1e-4
 ROUNDING = 2.0**-53
 
 
-def sparse_lengths(block: Block, row_map: RowMap) -> np.ndarray:
+def sparse_lengths(block: BoundedBlock, row_map: RowMap) -> np.ndarray:
     r"""Upper bounds on the norms of ``z_i = a x_i - s``, without writing z out.
 
     .. math:: \ell_i^2 = \max\bigl(\|a x_i\|^2 - 2 \langle a x_i, s \rangle + \|s\|^2 + \rho t_i,
@@ -229,7 +196,7 @@ def sparse_lengths(block: Block, row_map: RowMap) -> np.ndarray:
     with np.errstate(over="ignore", invalid="ignore"):
         own, shifts = block.squared_lengths(row_map.scale), float(shift @ shift)
         total = own + shifts
-        squares = own - 2.0 * block.scores(row_map.scale * shift) + shifts
+        squares = own - 2.0 * block.along(row_map.scale * shift) + shifts
         squares += 8.0 * (shift.size + 8) * ROUNDING * total
         lengths = np.sqrt(np.maximum(squares, LEAST_LENGTH**2 * shifts))
     lengths[np.isnan(lengths)] = np.inf

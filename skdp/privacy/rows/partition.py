@@ -1,6 +1,6 @@
 """Work on one partition of distributed rows, on the worker that holds it.
 
-Nothing here raises. What goes wrong is returned as a :class:`Refusal`, because a worker writes the
+No task raises. What goes wrong is returned as a :class:`Refusal`, because a worker writes the
 exceptions of its tasks into its log, and their text or arguments may hold data.
 """
 
@@ -9,7 +9,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
 from weakref import ref
 
 import numpy as np
@@ -20,13 +21,15 @@ from sklearn.utils.validation import _get_feature_names
 from ...problem.bounds import RowBounds
 from ...problem.column_bounds import ColumnScaling
 from ...validation import telling_sizes
-from .base import bounded_block, over_all, over_marked, total
+from .base import bounded_block, summed, total
 from .bounded_rows import BoundedBlock, RawBlock, on_scale
+from .in_memory import rows_of_part
 from .partitions import unpacked
-from .privacy_units import LabelledRows, PrivacyUnits, shares_of
-from .reading import columns_of, redacted, strict_checks
-from .unit_counts import rows_of_part
-from .weights import in_units_of
+from .privacy_units import LabelledRows, NumberedUnits, PrivacyUnits
+from .reading import columns_of, in_units_of, redacted, strict_checks
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 # A set of labels larger than that is not one of classes.
 MOST_LABELS = 1000
@@ -59,30 +62,6 @@ class Facts:
 
 
 @dataclass(frozen=True, eq=False)
-class NumberedUnits:
-    """Privacy units that have rows in a partition, by their numbers in a table of all. Secret.
-
-    Parameters
-    ----------
-    names : list of hashable
-        Whose rows are there, each once.
-    counts : ndarray of shape (len(names),)
-        Number of their rows there.
-    places, totals, before : ndarray of shape (len(names),)
-        Numbers of the units, and of their rows in all partitions and in those before.
-    n_units : int
-        Number of units of the table.
-    """
-
-    names: list[Hashable]
-    counts: np.ndarray
-    places: np.ndarray
-    totals: np.ndarray
-    before: np.ndarray
-    n_units: int
-
-
-@dataclass(frozen=True, eq=False)
 class OpenedPartition:
     """Targets, weights, norms and shadows of the rows of a partition, without its features.
 
@@ -110,17 +89,18 @@ class OpenedPartition:
         kept = self.y, self.norms, self.shadows, self.weights, *of_units
         return sum(map(sys.getsizeof, kept))
 
-    def blocks(self, X: Any) -> list[RawBlock] | Refusal:
-        """The rows in blocks, if they are still those that were opened."""
+    def blocks(self, X: Any) -> list[RawBlock]:
+        """The rows in blocks; refused unless they are still those that were opened."""
         if not self.facts.n_samples:
             return []
         rows = _as_rows(X, finite=False)
         if rows.shape[0] != len(self.y):
-            return _changed()
+            raise _changed()
         blocks = list(rows_of_part(rows, self.y, self.weights, self.units).blocks())
         # Where the very object is still there, nothing can have changed.
-        same = X is self.source() or _are_same(blocks, self.norms, self.shadows)
-        return blocks if same else _changed()
+        if not (X is self.source() or _are_same(blocks, self.norms, self.shadows)):
+            raise _changed()
+        return blocks
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,120 +110,136 @@ class BoundedPartition:
     A row of large entries may change unseen in a small one, which is large on that scale.
     """
 
+    bounds: RowBounds
     blocks: list[BoundedBlock]
-    scaling: ColumnScaling | None = None
-    norms: np.ndarray | None = None
-    shadows: np.ndarray | None = None
+    there: tuple[np.ndarray, np.ndarray] | None = None
 
     def __sizeof__(self) -> int:
-        marks = sum(map(sys.getsizeof, (self.norms, self.shadows)))
+        marks = sum(map(sys.getsizeof, self.there or ()))
         return marks + sum(4 * sys.getsizeof(block.norms) for block in self.blocks)
 
     def same(self, blocks: list[RawBlock]) -> bool:
         """True if rows are those that were bounded, as far as their scale goes."""
-        if self.scaling is None or self.norms is None or self.shadows is None:
+        scaling = self.bounds.scaling
+        if scaling is None or self.there is None:
             return True
-        return _are_same(_scaled(self.scaling, blocks), self.norms, self.shadows)
+        return _are_same(_on_scale(scaling, blocks), *self.there)
 
 
-def opened(
-    X: Any, y: Any, weights: Any, units: Any, pieces: list[bytes]
-) -> OpenedPartition | Refusal:
+class Refused(Exception):
+    """Way of a refusal out of a task."""
+
+    def __init__(self, refusal: Refusal) -> None:
+        super().__init__()
+        self.refusal = refusal
+
+
+def _on_worker(task: Callable[P, T]) -> Callable[P, T | Refusal]:
+    """A task that returns what goes wrong, without a word about rows, and refusals before it."""
+
+    @wraps(task)
+    def quietly(*args: P.args, **options: P.kwargs) -> T | Refusal:
+        for refusal in args:
+            if isinstance(refusal, Refusal):
+                return refusal
+        try:
+            # A warning or an exception about one row would tell of it outside the answer.
+            with np.errstate(all="ignore"):
+                return task(*args, **options)
+        except Refused as refused:
+            return refused.refusal
+        except Exception as error:
+            # Its text may quote rows.
+            return Refusal(
+                RuntimeError,
+                "DaskRows needs every partition to be computed; one failed with "
+                f"{type(error).__name__} on its worker. What the exception says is left out, "
+                "because it may quote data.",
+            )
+
+    return quietly
+
+
+@_on_worker
+def opened(X: Any, y: Any, weights: Any, units: Any, pieces: list[bytes]) -> OpenedPartition:
     """Check a partition, encode its targets with the function and bound its weights, if any."""
     try:
         with telling_sizes(units is None):
             return _opened(X, y, weights, units, *unpacked(pieces))
     except (ValueError, TypeError) as error:
         # Those of checks quote nothing, as in memory.
-        return Refusal(type(error), str(error))
-    except Exception as error:
-        return _failure(error)
+        raise Refused(Refusal(type(error), str(error))) from None
 
 
-def facts(partition: OpenedPartition | Refusal) -> Facts | Refusal:
+@_on_worker
+def facts(partition: OpenedPartition) -> Facts:
     """The part of it that is public."""
-    return partition if isinstance(partition, Refusal) else partition.facts
+    return partition.facts
 
 
-def named(
-    partition: OpenedPartition | Refusal,
-) -> tuple[list[Hashable], np.ndarray, Hashable] | Refusal:
+@_on_worker
+def named(partition: OpenedPartition) -> tuple[list[Hashable], np.ndarray, Hashable]:
     """Privacy units of a partition and how many rows they have there, and the kind of labels."""
-    if isinstance(partition, Refusal):
-        return partition
     assert partition.labelled is not None
     found = partition.labelled
     return found.names, found.counts(), found.kind
 
 
-def shared(
-    partition: OpenedPartition | Refusal, numbered: NumberedUnits
-) -> OpenedPartition | Refusal:
+@_on_worker
+def shared(partition: OpenedPartition, numbered: NumberedUnits) -> OpenedPartition:
     """A partition whose rows count what their units leave them, which are numbered in a table."""
-    if isinstance(partition, Refusal):
-        return partition
-    try:
-        found = partition.labelled
-        assert found is not None
-        # It may have been opened anew, on another worker.
-        if found.names != numbered.names or not np.array_equal(found.counts(), numbered.counts):
-            return _changed()
-        shares = shares_of(found.codes, numbered.totals, numbered.before)
-        units = PrivacyUnits(numbered.places[found.codes], shares, numbered.n_units)
-        return replace(partition, units=units, labelled=None)
-    except Exception as error:
-        return _failure(error)
+    assert partition.labelled is not None
+    units = numbered.of_rows(partition.labelled)
+    # It may have been opened anew, on another worker.
+    if units is None:
+        raise _changed()
+    return replace(partition, units=units, labelled=None)
 
 
-def labels(y: Any) -> np.ndarray | Refusal:
+@_on_worker
+def labels(y: Any) -> np.ndarray:
     """The different labels in a partition, at most one more than a set of classes may have."""
-    try:
-        with strict_checks():
-            return np.unique(np.asarray(y))[: MOST_LABELS + 1]
-    except Exception as error:
-        return _failure(error)
+    return np.unique(np.asarray(y))[: MOST_LABELS + 1]
 
 
-def bounded(
-    X: Any, partition: OpenedPartition | Refusal, pieces: list[bytes]
-) -> BoundedPartition | Refusal:
+@_on_worker
+def bounded(X: Any, partition: OpenedPartition, pieces: list[bytes]) -> BoundedPartition:
     """The blocks of a partition, brought to the bounds."""
-    if isinstance(partition, Refusal):
-        return partition
-    try:
-        bounds: RowBounds = unpacked(pieces)
-        with np.errstate(all="ignore"):
-            blocks = partition.blocks(X)
-            if isinstance(blocks, Refusal):
-                return blocks
-            bounded = [bounded_block(raw, bounds).over(None) for raw in blocks]
-            if bounds.scaling is None or not blocks:
-                return BoundedPartition(bounded)
-            there = _scaled(bounds.scaling, blocks)
-            return BoundedPartition(bounded, bounds.scaling, _norms(there), _shadows(there))
-    except Exception as error:
-        return _failure(error)
+    bounds: RowBounds = unpacked(pieces)
+    raw, there = partition.blocks(X), None
+    blocks = [bounded_block(block, bounds).over(None) for block in raw]
+    if bounds.scaling is not None and raw:
+        scaled = _on_scale(bounds.scaling, raw)
+        there = _norms(scaled), _shadows(scaled)
+    return BoundedPartition(bounds, blocks, there)
 
 
+@_on_worker
 def answered(
     X: Any,
-    partition: OpenedPartition | Refusal,
-    view: BoundedPartition | Refusal | None,
+    partition: OpenedPartition,
+    view: BoundedPartition | None,
     marked: np.ndarray | None,
     pieces: list[bytes],
-) -> np.ndarray | Refusal | None:
+) -> np.ndarray | None:
     """Sum of the kernel over a partition, as it came or bounded; None if empty."""
-    for part in (partition, view):
-        if isinstance(part, Refusal):
-            return part
-    try:
-        kernel, columns, units = unpacked(pieces)
-        marked = marked if units is None else units
-        # A warning or an exception about one row would tell of it outside the answer.
-        with np.errstate(all="ignore"):
-            return _answered(X, partition, view, kernel, columns, marked)  # type: ignore[arg-type]
-    except Exception as error:
-        return _failure(error)
+    kernel, units = unpacked(pieces)
+    raw = partition.blocks(X)
+    if not raw:
+        return None
+    if view is None:
+        return total(map(kernel, raw))
+    if X is not partition.source() and not view.same(raw):
+        raise _changed()
+    columns = view.bounds.columns
+    features = (block.X if columns is None else block.cut_to(columns).X for block in raw)
+    blocks = (block.over(own) for block, own in zip(view.blocks, features, strict=True))
+    marked = marked if units is None else units
+    if marked is not None:
+        count = partition.facts.n_samples
+        count = count if partition.units is None else partition.units.n_units
+        marked = np.unpackbits(marked, count=count).view(bool)
+    return summed(kernel, blocks, marked)
 
 
 def added(parts: list[np.ndarray | Refusal | None]) -> np.ndarray | Refusal | None:
@@ -267,7 +263,7 @@ def _opened(
     privacy_unit: Any,
     encode: Callable[[np.ndarray], np.ndarray],
     max_weight: float,
-) -> OpenedPartition | Refusal:
+) -> OpenedPartition:
     columns = redacted(_get_feature_names, X)
     names = None if columns is None else tuple(columns)
     rows, targets = _as_rows(X, finite=True), redacted(np.asarray, y)
@@ -277,11 +273,10 @@ def _opened(
         labelled = LabelledRows.of(np.asarray(privacy_unit))
         labelled.check(rows, targets, sample_weight)
     if targets.shape[:1] != (n,) or targets.ndim > 2:
-        return Refusal(
-            ValueError,
+        raise ValueError(
             f"DaskRows needs X and y in the same partitions, got {n} rows of X and targets of "
             f"shape {targets.shape} in one of them. Rechunk y to the chunks of X, or repartition "
-            "both by the same divisions.",
+            "both by the same divisions."
         )
     known = Facts(n, d, sp.issparse(rows), rows.dtype == np.float32, names, columns_of(targets))
     if not n:
@@ -301,7 +296,7 @@ def _opened(
         return OpenedPartition(known, targets, norms, shadows, ref(X), weights, labelled)
 
 
-def _scaled(scaling: ColumnScaling, blocks: list[RawBlock]) -> list[RawBlock]:
+def _on_scale(scaling: ColumnScaling, blocks: list[RawBlock]) -> list[RawBlock]:
     return [RawBlock(on_scale(scaling, block.X), block.y) for block in blocks]
 
 
@@ -327,35 +322,6 @@ def _shadows(blocks: list[RawBlock]) -> np.ndarray:
     return np.concatenate([block.X @ unit for block in blocks])
 
 
-def _answered(
-    X: Any,
-    partition: OpenedPartition,
-    view: BoundedPartition | None,
-    kernel: Callable[[Any], np.ndarray],
-    columns: tuple[int, ...] | None,
-    marked: np.ndarray | None,
-) -> np.ndarray | Refusal | None:
-    blocks = partition.blocks(X)
-    if isinstance(blocks, Refusal):
-        return blocks
-    if not blocks:
-        return None
-    if view is None:
-        return total(map(kernel, blocks))
-    if X is not partition.source() and not view.same(blocks):
-        return _changed()
-    of_block = over_all(kernel)
-    if marked is not None:
-        units = partition.units
-        count = partition.facts.n_samples if units is None else units.n_units
-        bits = np.unpackbits(marked, count=count)
-        of_block = over_marked(kernel, bits.view(bool))
-    return total(
-        of_block(block.over((raw if columns is None else raw.cut_to(columns)).X))
-        for raw, block in zip(blocks, view.blocks, strict=True)
-    )
-
-
 def _as_rows(X: Any, *, finite: bool) -> Any:
     if not finite and type(X) is np.ndarray and X.dtype in (np.float64, np.float32):
         return X
@@ -374,18 +340,11 @@ def _nowhere() -> None:
     """Stand-in for features that are not here."""
 
 
-def _changed() -> Refusal:
-    return Refusal(
-        ValueError,
-        "DaskRows needs a source that delivers the same rows at each pass; they have changed. "
-        "Persist the collection, or read from something that stays as it is.",
-    )
-
-
-def _failure(error: Exception) -> Refusal:
-    # Its text may quote rows.
-    return Refusal(
-        RuntimeError,
-        f"DaskRows needs every partition to be computed; one failed with {type(error).__name__} "
-        "on its worker. What the exception says is left out, because it may quote data.",
+def _changed() -> Refused:
+    return Refused(
+        Refusal(
+            ValueError,
+            "DaskRows needs a source that delivers the same rows at each pass; they have changed. "
+            "Persist the collection, or read from something that stays as it is.",
+        )
     )

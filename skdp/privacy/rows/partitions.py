@@ -52,13 +52,13 @@ class Partitions:
     def map(
         self,
         function: Callable[..., Any],
-        *beside: Partitions | Sequence[Any],
+        *beside: Partitions | Sequence[Any] | None,
         shared: Partitions | None = None,
     ) -> Partitions:
         """``function`` of each object, of those beside it, and of what all tasks share.
 
-        Beside them are as many objects, or partitions of them; what is shared comes last, as one
-        list.
+        Beside them are as many objects, or partitions of them, or None for each; what is shared
+        comes last, as one list.
         """
         name = _fresh(function)
         graph = dict(self.graph)
@@ -66,7 +66,8 @@ class Partitions:
         for other in beside:
             if isinstance(other, Partitions):
                 graph.update(other.graph)
-            columns.append(other.keys if isinstance(other, Partitions) else other)
+                other = other.keys
+            columns.append([None] * len(self) if other is None else other)
         last = [] if shared is None else [shared.keys]
         graph.update({} if shared is None else shared.graph)
         keys = [(name, i) for i in range(len(self))]

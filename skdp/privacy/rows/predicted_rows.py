@@ -23,7 +23,7 @@ A prediction that is missing is not a number here, and counts as a mistake in ev
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Self, final
@@ -31,9 +31,8 @@ from typing import Any, Literal, NamedTuple, Self, final
 import numpy as np
 from sklearn.utils import _safe_indexing
 
-from ...problem.bounds import RowBounds
 from ..adjacency import PrivacyUnit
-from .base import BoundedRows, RowStore
+from .base import BlockStore
 from .bounded_rows import RawBlock
 from .in_memory import DenseRows
 from .privacy_units import PrivacyUnits
@@ -147,7 +146,7 @@ class Predictor:
 
 
 @final
-class PredictedRows(RowStore):
+class PredictedRows(BlockStore):
     """Test rows whose features are what a model says of them.
 
     Parameters
@@ -173,6 +172,7 @@ class PredictedRows(RowStore):
     """
 
     sparse = False
+    resident = True
 
     def __init__(
         self,
@@ -189,14 +189,11 @@ class PredictedRows(RowStore):
             self.n_samples, self.unit = units.n_units, PrivacyUnit.DECLARED
         self._rows: DenseRows | None = None
 
-    def sum(self, kernel: Callable[[RawBlock], np.ndarray]) -> np.ndarray:
-        """Sum of ``kernel`` over all blocks, in a fixed order."""
+    def blocks(self) -> Iterable[RawBlock]:
+        """The rows, cut into blocks by their number alone."""
         if self._rows is None:
             self._rows = DenseRows(self._predictions(), self._y, units=self._units)
-        return self._rows.sum(kernel)
-
-    def _bounded(self, bounds: RowBounds) -> BoundedRows:
-        raise TypeError("PredictedRows answer queries about predictions, got one about features.")
+        return self._rows.blocks()
 
     def _predictions(self) -> np.ndarray:
         out = np.empty((self._y.size, self.n_features))

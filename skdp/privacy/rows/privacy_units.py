@@ -44,7 +44,7 @@ by itself: it is taken row by row, in pieces that begin at the unit's own first 
 
 The same holds for tables that come in chunks, or lie in partitions, whose borders may depend on how
 many rows somebody has, and which a unit may straddle. Its rows are counted over all of them first
-(:class:`~skdp.privacy.rows.unit_counts.UnitCounts`), and each part is then brought to one layout.
+(:class:`UnitCounts`), and each part is then brought to one layout.
 """
 
 from __future__ import annotations
@@ -52,12 +52,13 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, Self
+from typing import Any, Self, final
 
 import numpy as np
 from sklearn.utils.validation import _num_samples
 
 from .bounded_rows import STEPS, Pieces
+from .reading import attempted
 
 _ONE_LABEL = (
     "privacy_unit needs one label for each row, in one dimension and in the order of the rows, "
@@ -205,6 +206,120 @@ class LabelledRows:
         _check_lengths(self.codes.size, X, *others)
 
 
+@final
+class UnitCounts:
+    """Numbers of rows of the units of a table, counted over all of its parts.
+
+    What a row counts depends on how many rows its unit has in *all* parts: a person may have rows
+    in several of them. So one pass over the labels comes first. The table takes an entry for each
+    unit, and none for rows, and is as secret as they are; the number of units is public.
+    """
+
+    def __init__(self) -> None:
+        self._places: dict[Hashable, int] = {}
+        self._counts = np.zeros(0, dtype=np.int64)
+        self._kind: Hashable = None
+
+    @property
+    def n_units(self) -> int:
+        """Number of units that have a row in a part. Public, once all parts are counted."""
+        return len(self._places)
+
+    def add(self, names: list[Hashable], counts: np.ndarray, kind: Hashable) -> None:
+        """Count the rows of one more part: who has rows there, each once, and how many.
+
+        Raises
+        ------
+        ValueError
+            If labels are of another kind than those of earlier parts.
+        """
+        self._kind = one_kind(self._kind, kind)
+        places = [self._places.setdefault(name, len(self._places)) for name in names]
+        if (missing := self.n_units - self._counts.size) > 0:
+            room = max(missing, self._counts.size)
+            self._counts = np.concatenate([self._counts, np.zeros(room, dtype=np.int64)])
+        self._counts[places] += counts
+
+    def reading(self) -> CountingPass:
+        """A pass over the parts, in which each row gets what it counts."""
+        return CountingPass(self._places, self._counts[: self.n_units], self._kind)
+
+
+@dataclass(frozen=True, eq=False)
+class NumberedUnits:
+    """Privacy units that have rows in a part, by their numbers in the table of all. Secret.
+
+    Parameters
+    ----------
+    names : list of hashable
+        Whose rows are there, each once.
+    counts : ndarray of shape (len(names),)
+        Number of their rows there.
+    places, totals, before : ndarray of shape (len(names),)
+        Numbers of the units, and of their rows in all parts and in those before.
+    n_units : int
+        Number of units of the table.
+    """
+
+    names: list[Hashable]
+    counts: np.ndarray
+    places: np.ndarray
+    totals: np.ndarray
+    before: np.ndarray
+    n_units: int
+
+    def of_rows(self, labelled: LabelledRows) -> PrivacyUnits | None:
+        """Units of the rows of the part; None if these are others than were numbered.
+
+        Their shares are those that rows in one place would have: of all parts together those of a
+        unit sum to exactly 1.
+        """
+        if labelled.names != self.names or not np.array_equal(labelled.counts(), self.counts):
+            return None
+        shares = shares_of(labelled.codes, self.totals, self.before)
+        return PrivacyUnits(self.places[labelled.codes], shares, self.n_units)
+
+
+@final
+class CountingPass:
+    """One pass over parts that have been counted, in their order. Secret.
+
+    Parameters
+    ----------
+    places : dict
+        Number of each unit by its name.
+    counts : ndarray of shape (n_units,)
+        Number of its rows in all parts.
+    kind : hashable
+        Kind of all labels.
+    """
+
+    def __init__(self, places: dict[Hashable, int], counts: np.ndarray, kind: Hashable) -> None:
+        self._places, self._counts, self._kind = places, counts, kind
+        self._read = np.zeros_like(counts)
+
+    @property
+    def complete(self) -> bool:
+        """True if each unit has had as many rows in this pass as were counted."""
+        return bool(np.array_equal(self._read, self._counts))
+
+    def numbered(
+        self, names: list[Hashable], counts: np.ndarray, kind: Hashable
+    ) -> NumberedUnits | None:
+        """The units of the next part; None if there is one that was not counted.
+
+        Names are those who have rows in the part, each once, with the number of them.
+        """
+        listed = [self._places.get(name, -1) for name in names]
+        if -1 in listed or kind not in (self._kind, None):
+            return None
+        places = np.array(listed, dtype=np.intp)
+        before = self._read[places]
+        self._read[places] += counts
+        totals, n_units = self._counts[places], self._counts.size
+        return NumberedUnits(names, counts, places, totals, before, n_units)
+
+
 def shares_of(codes: np.ndarray, counts: np.ndarray, before: np.ndarray) -> np.ndarray:
     """Weights of rows, which are exactly 1 together for each unit.
 
@@ -250,41 +365,30 @@ def one_kind(*kinds: Hashable) -> Hashable:
 
 
 def _check_lengths(n_rows: int, X: Any, *others: Any) -> None:
-    wrong = len(getattr(X, "shape", (0, 0))) != 2
-    for data in (X, *others):
-        # What it raises may say how many there are.
-        try:
-            if data is not X and (data is None or np.ndim(data) == 0):
-                continue
-            wrong |= _num_samples(data) != n_rows
-            # Targets alone may be a table.
-            wrong |= data is not X and np.ndim(data) > 1 + (data is others[0])
-        except MemoryError:
-            raise
-        except Exception:
-            wrong = True
-    if wrong:
+    def fits(data: Any) -> bool:
+        if data is not X and (data is None or np.ndim(data) == 0):
+            return True
+        # Targets alone may be a table.
+        flat = data is X or np.ndim(data) <= 1 + (data is others[0])
+        return flat and _num_samples(data) == n_rows
+
+    two = len(getattr(X, "shape", (0, 0))) == 2
+    if not (two and all(attempted(fits, data) for data in (X, *others))):
         raise ValueError(f"{_ONE_LABEL}; got data of different lengths, or of other shapes.")
 
 
 def _in_an_array(labels: Any) -> np.ndarray:
     found = None
-    try:
-        if hasattr(labels, "__array__"):
-            found = np.asarray(labels)
-        elif isinstance(labels, list | tuple):
-            # In an array of all, one text would make texts of numbers, and of what is missing.
-            found = np.fromiter(labels, dtype=object, count=len(labels))
-    except MemoryError:
-        raise
-    except Exception:
-        found = None
+    if hasattr(labels, "__array__"):
+        found = attempted(np.asarray, labels)
+    elif isinstance(labels, list | tuple):
+        # In an array of all, one text would make texts of numbers, and of what is missing.
+        found = attempted(np.fromiter, labels, dtype=object, count=len(labels))
     if labels is True:
         raise ValueError(
             f"{_ONE_LABEL}; got True, which is for Chunks and DaskSites that bring labels along. "
             "Pass the labels."
         )
-    # Raised here and not on the way, where it would carry an error that quotes a label.
     if found is None or found.ndim != 1:
         raise ValueError(f"{_ONE_LABEL}; got a {type(labels).__name__} of another kind or shape.")
     return found

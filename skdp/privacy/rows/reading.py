@@ -1,4 +1,4 @@
-"""Checks of data whose errors quote nothing of the data."""
+"""Checks of data, and of weights of rows, whose errors quote nothing of them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import Any
+from math import inf
+from numbers import Real
+from typing import Any, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,8 +16,11 @@ import scipy.special
 import sklearn
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
+from sklearn.utils import check_array
 
 from ...validation import sized, sizes_told
+
+T = TypeVar("T")
 
 # Whether entries that are not finite count as zero, in place of being refused.
 _zeroing: ContextVar[bool] = ContextVar("zeroing", default=False)
@@ -61,13 +66,19 @@ def columns_of(y: Any) -> int | None:
 
 
 def places_among(known: np.ndarray, given: Any) -> np.ndarray | None:
-    """Places of labels among the known ones; None if there are others.
+    """Places of labels among the known ones, which are sorted; None if there are others."""
 
-    Known ones are sorted. What their comparison raises stays here, as it may quote labels.
-    """
-    try:
+    def places() -> np.ndarray | None:
         code = np.minimum(np.searchsorted(known, given), known.size - 1)
         return code if np.all(known[code] == given) else None
+
+    return attempted(places)
+
+
+def attempted(function: Callable[..., T | None], *args: Any, **options: Any) -> T | None:
+    """Result of a function; None if it raises, in words that may quote data, but of memory."""
+    try:
+        return function(*args, **options)
     except MemoryError:
         raise
     except Exception:
@@ -146,6 +157,51 @@ def redacted(check: Callable[..., Any], *args: Any, **options: Any) -> Any:
         kind = kind if _KNOWN.fullmatch(message) else ValueError
         message = message if sizes_told() else _OF_SIZES.sub("", message)
     raise kind(message)
+
+
+def in_units_of(largest: float, sample_weight: Any, n_samples: int) -> np.ndarray:
+    """Weights divided by the largest that counts, and at most 1; (n_samples,).
+
+    Weights are as secret as the rows that have them. Larger ones count as the largest, without a
+    warning, which would tell that there is one. There is one weight for each row, or one for all;
+    the largest that counts is public and positive.
+
+    Raises
+    ------
+    ValueError
+        If they are not numbers, negative, not finite, or of another shape; nothing of them is
+        quoted. Weights that are all zero are none of that.
+    """
+    if isinstance(sample_weight, Real):
+        value = attempted(float, sample_weight)
+        weights = np.full(n_samples, inf if value is None else value)
+    else:
+        numbers = None
+        # Times would be counted in units that they happen to have.
+        if getattr(getattr(sample_weight, "dtype", None), "kind", "f") not in "mM":
+            options = {"dtype": np.float64, "ensure_2d": False, "allow_nd": True}
+            options |= {"ensure_all_finite": False, "ensure_min_samples": 0}
+            numbers = attempted(redacted, check_array, sample_weight, **options)
+        if numbers is None:
+            raise ValueError(
+                "sample_weight needs numbers, one for each row; it holds other values."
+            )
+        weights = numbers
+    if weights.ndim != 1:
+        raise ValueError(
+            f"Sample weights must be 1D array or scalar, got {weights.ndim} dimensions; pass one "
+            "weight for each row."
+        )
+    if weights.shape != (n_samples,):
+        raise ValueError(
+            f"sample_weight.shape == {weights.shape}, expected {(n_samples,)}; pass one weight for "
+            "each row."
+        )
+    if not np.isfinite(weights).all():
+        raise ValueError("sample_weight contains NaN or infinity; finite weights are needed.")
+    if (weights < 0).any():
+        raise ValueError("Negative values in data passed to `sample_weight`; 0 is the least.")
+    return np.minimum(weights, largest) / largest
 
 
 def in_order(X: Any, y: Any, n_features: int, dtypes: Sequence[Any]) -> bool:

@@ -12,8 +12,7 @@ from .chunked import ChunkedRows, Chunks
 from .dask_rows import DaskRows, is_collection
 from .in_memory import rows_in_memory
 from .privacy_units import PrivacyUnits
-from .reading import columns_of, strict_checks
-from .weights import in_units_of
+from .reading import columns_of, in_units_of, strict_checks
 
 
 def resident_rows(

@@ -3,10 +3,10 @@
 from .stream import Stream
 from .stream_plan import StreamPlan, StreamRequest
 from .stream_session import StreamedRows, StreamOpening, StreamSession
-from .visits import CallOfUnits, Visits, epsilon_of_share
+from .visits import Call, Visits, epsilon_of_share
 
 __all__ = [
-    "CallOfUnits",
+    "Call",
     "Stream",
     "StreamOpening",
     "StreamPlan",

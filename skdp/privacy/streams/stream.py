@@ -5,26 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from math import ceil, sqrt
-from typing import TYPE_CHECKING, TypeAlias, final
+from typing import TYPE_CHECKING, final
 
 import numpy as np
 
-from ...problem.penalties import Penalty
 from ...problem.problem import Problem
 from ...validation import shown
 from ..accounting.ledger import Budget, Ledger
-from ..adjacency import Adjacency
+from ..adjacency import Adjacency, PrivacyUnit
 from ..randomness import SecretNoise
 from ..rows.base import ResidentRows
 from .stream_session import StreamOpening, StreamSession
-from .visits import CallOfUnits, Visits
+from .visits import Call, Visits
 
 if TYPE_CHECKING:
     from ...solvers.base import Solution
     from ...solvers.streaming import Learner, StreamingSolver
-
-# The rows of one call, each the record of another person or not.
-Call: TypeAlias = ResidentRows | CallOfUnits
 
 # Rows of the first part of a stream whose length is not known: at least so many, and so many
 # times the root of the number of parameters over mu, below which noise hides everything.
@@ -57,12 +53,23 @@ class Stream:
         Public randomness.
     horizon : int or None
         Number of rows that the stream will have at most, if it is known.
-    penalty : callable, optional
-        The penalty for a problem of so many rows in all, if it depends on them. Each part is solved
-        with the one for all rows up to its end. By default it is that of the problem.
+    stated : callable, optional
+        The problem of so many rows in all, if its penalty depends on them. Each part is solved with
+        the penalty for all rows up to its end. By default it is that of the problem.
     visits : Visits, optional
-        How often each person has counted, in a stream of persons, to which rows come as
-        ``CallOfUnits``. What is said of numbers of rows here is about persons then.
+        How often each person has counted, in a stream of persons, to which rows come with labels.
+        What is said of numbers of rows here is about persons then.
+
+    Attributes
+    ----------
+    solution : Solution
+        The latest released model, one object until the next; at first the public start.
+    learner : Learner
+        The public state of the solver.
+    seen : int
+        Number of rows so far.
+    receipts : list of (int, Ledger)
+        Number of rows and ledger of each part that was opened, in order.
 
     Raises
     ------
@@ -79,6 +86,11 @@ class Stream:
       noise stays behind; ``resume`` gives it another.
     """
 
+    solution: Solution
+    learner: Learner
+    _session: StreamSession
+    _end: int
+
     def __init__(
         self,
         problem: Problem,
@@ -88,54 +100,25 @@ class Stream:
         noise: SecretNoise,
         public_rng: np.random.Generator,
         horizon: int | None,
-        penalty: Callable[[int], Penalty] | None = None,
+        stated: Callable[[int], Problem] | None = None,
         visits: Visits | None = None,
     ) -> None:
         if horizon is not None and horizon < 1:
             raise ValueError(
                 f"Stream needs a horizon of at least 1 row or None, got {shown(horizon)}."
             )
-        self._problem, self._solver, self._penalty = problem, solver, penalty
+        self._problem, self._solver, self._stated = problem, solver, stated
         self._adjacency, self._public_rng = adjacency, public_rng
-        self._visits, self._batch = visits, 0
-        self._horizon, self._seen = horizon, 0
-        self._receipts: list[tuple[int, Ledger]] = []
+        self._visits, self._batch = visits or Visits(unit=PrivacyUnit.ROW), 0
+        self._horizon, self.seen = horizon, 0
+        self.receipts: list[tuple[int, Ledger]] = []
         length = horizon
         if length is None:
             evidence = sqrt(ledger.remaining) / sqrt(problem.n_parameters)
             length = max(_LEAST_ROWS, ceil(_LEAST_EVIDENCE / evidence))
-        self._learner: Learner | None = None
-        self._session: StreamSession
-        self._end: int
-        self._open_part(length, ledger, noise)
+        self._open_part(length, ledger, noise, None)
 
-    @property
-    def solution(self) -> Solution:
-        """The latest released model, one object until the next; at first the public start."""
-        return self._solution
-
-    @property
-    def learner(self) -> Learner:
-        """The public state of the solver, from which a new stream may go on."""
-        assert self._learner is not None
-        return self._learner
-
-    @property
-    def seen(self) -> int:
-        """Number of rows so far."""
-        return self._seen
-
-    @property
-    def left(self) -> int | None:
-        """Number of rows until the declared horizon; None if there is none."""
-        return None if self._horizon is None else self._horizon - self._seen
-
-    @property
-    def receipts(self) -> tuple[tuple[int, Ledger], ...]:
-        """Number of rows and ledger of each part that was opened, in order."""
-        return tuple(self._receipts)
-
-    def feed(self, rows: Call) -> None:
+    def feed(self, rows: ResidentRows | Call) -> None:
         """Take the next rows, at least one.
 
         Raises
@@ -145,60 +128,55 @@ class Stream:
         RuntimeError
             If reading rows has failed before.
         """
-        n_samples = rows.n_samples
-        if self._horizon is not None and self._seen + n_samples > self._horizon:
+        call = rows if isinstance(rows, Call) else Call(rows)
+        n_samples, taken = call.n_samples, 0
+        if self._horizon is not None and self.seen + n_samples > self._horizon:
             raise ValueError(
                 f"Stream needs no more rows than the {self._horizon} of its declared horizon, got "
-                f"{n_samples} more after {self._seen}. Nothing was read; open a new stream for "
+                f"{n_samples} more after {self.seen}. Nothing was read; open a new stream for "
                 "them, or declare a longer horizon."
             )
-        taken = 0
-        if isinstance(rows, CallOfUnits) and n_samples > self._session.missing:
-            rows = rows.shuffled(self._session.noise)
+        if n_samples > self._session.missing:
+            call = call.shuffled(self._session.noise)
         while taken < n_samples:
-            if self._seen == self._end:
-                self._open_part(self._seen, self._receipts[-1][1].anew(), self._session.noise)
-            more = min(self._session.missing, n_samples - taken)
+            if self.seen == self._end:
+                ledger = self.receipts[-1][1].anew()
+                self._open_part(self.seen, ledger, self._session.noise, self.learner)
             # A session that has failed waits for no row, and refuses all of them.
-            some = 0 < more < n_samples
+            more = max(0, min(self._session.missing, n_samples - taken))
+            part = call.part(taken, taken + more) if more else call
             # Counted first: one that is interrupted must not have its rows passed in again.
-            self._seen += max(0, more)
-            self._session.read(self._counting(rows.part(taken, taken + more) if some else rows))
+            self.seen += more
+            self._session.read(self._visits.counted(part, self._batch))
             taken += more
             if not self._session.missing:
                 self._batch += 1
                 self.learner.learn(self._session.release())
-                self._solution = self.learner.solution
-                if self._seen < self._end:
+                self.solution = self.learner.solution
+                if self.seen < self._end:
                     self._session.ask(self.learner.request())
 
     def resume(self, noise: SecretNoise) -> None:
         """Go on after loading a checkpoint, with noise from this source."""
         self._session.resume(noise)
 
-    def _counting(self, rows: Call) -> ResidentRows:
-        """The rows of the open batch, of which those of a person weigh one together, or nothing."""
-        if not isinstance(rows, CallOfUnits):
-            return rows
-        assert self._visits is not None
-        return self._visits.counted(rows, self._batch)
-
-    def _open_part(self, length: int, ledger: Ledger, noise: SecretNoise) -> None:
+    def _open_part(
+        self, length: int, ledger: Ledger, noise: SecretNoise, before: Learner | None
+    ) -> None:
         problem = replace(self._problem, n_samples=length)
-        if self._penalty is not None:
-            problem = replace(problem, penalty=self._penalty(self._seen + length))
+        if self._stated is not None:
+            problem = replace(problem, penalty=self._stated(self.seen + length).penalty)
         self._solver.check(problem)
         self._solver.check_stream(problem)
         budget = Budget(ledger.remaining)
         plan = self._solver.plan(problem, budget.mu)
-        most = 1 if self._visits is None else self._visits.max_visits
-        opening = StreamOpening(problem, plan, self._adjacency, budget.whole(), most)
+        facts = problem, plan, self._adjacency, budget.whole()
+        opening = StreamOpening(*facts, self._visits.max_visits)
         ledger.note("coefficients")
         session = StreamSession(opening, ledger, noise)
-        self._receipts.append((length, ledger))
-        self._learner = self._solver.learner(
-            problem, plan, opening.deviation, self._learner, self._public_rng
-        )
-        self._solution = self._learner.solution
-        session.ask(self._learner.request())
-        self._session, self._end = session, self._seen + length
+        self.receipts.append((length, ledger))
+        of_part = problem, plan, opening.deviation
+        self.learner = self._solver.learner(*of_part, before, self._public_rng)
+        self.solution = self.learner.solution
+        session.ask(self.learner.request())
+        self._session, self._end = session, self.seen + length

@@ -6,6 +6,7 @@ All that is here is as secret as the rows, except what ``release`` returns.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -22,11 +23,10 @@ from ..mechanisms.gumbel import GumbelMechanism
 from ..mechanisms.noise_grid import on_grid, spacing
 from ..mechanisms.prefix_sums import PrefixNoise, PrefixState, PrefixSumMechanism
 from ..no_noise import NoNoise, noise_under
-from ..queries.stream_terms import StreamScoresQuery, StreamTerm, StreamTermQuery
+from ..queries.stream_terms import StreamScoresQuery, StreamTermQuery
 from ..randomness import SecretNoise
 from ..rounding import inflated
 from ..rows.base import BlockStore, RowStore
-from ..rows.bounded_rows import RawBlock
 from ..rows.in_memory import rows_in_memory
 from .stream_plan import StreamPlan, StreamRequest
 
@@ -35,18 +35,8 @@ from .stream_plan import StreamPlan, StreamRequest
 class StreamOpening:
     """Price and mechanism of a stream: public, and known before any row.
 
-    Parameters
-    ----------
-    problem : Problem
-        Loss and public bounds.
-    plan : StreamPlan
-        What the solver declares.
-    adjacency : Adjacency
-        Neighbouring relation.
-    spend : Spend
-        Price of the whole stream.
-    max_visits : int, default=1
-        Most batches in which the rows of one person count.
+    The spend is for the whole stream, in which the rows of one person count in ``max_visits``
+    batches at most.
 
     Raises
     ------
@@ -72,8 +62,8 @@ class StreamOpening:
 
     def query(self, request: StreamRequest) -> StreamTermQuery | StreamScoresQuery:
         """Query about the rows of a batch."""
-        term = StreamTerm(self.problem, request.w, request.before, request.index, self.plan.clip)
-        return StreamScoresQuery(term) if self.plan.chooses_vertices else StreamTermQuery(term)
+        kind = StreamScoresQuery if self.plan.chooses_vertices else StreamTermQuery
+        return kind(self.problem, request.w, request.before, request.index, self.plan.clip)
 
     @cached_property
     def sensitivity(self) -> float:
@@ -82,12 +72,9 @@ class StreamOpening:
         With the margin for rounding (see :mod:`skdp.privacy.rounding`).
         """
         query = self.query(StreamRequest(1, np.zeros(self.problem.shape)))
-        return inflated(query.sensitivity(self.adjacency), query.rounding + self._of_totals)
-
-    @property
-    def _of_totals(self) -> float:
-        """Margin for adding the answer of each batch to a running total."""
-        return 2.0**-52 * self.plan.releases * self.problem.n_samples
+        # For adding the answer of each batch to a running total.
+        of_totals = 2.0**-52 * self.plan.releases * self.problem.n_samples
+        return inflated(query.sensitivity(self.adjacency), query.rounding + of_totals)
 
     @cached_property
     def gumbel(self) -> GumbelMechanism:
@@ -144,14 +131,14 @@ class StreamSession:
     The ledger is charged for the whole declared length here, before there is a row. Then each batch
     goes ``ask``, ``read`` as often as its rows come in pieces, ``release``.
 
-    Parameters
+    Attributes
     ----------
     opening : StreamOpening
-        What was declared.
-    ledger : Ledger
-        Charged once.
+        Declared price and mechanism. Public.
+    missing : int
+        Rows that the open batch still waits for; below 0 if reading has failed. Public.
     noise : SecretNoise
-        Source of the noise.
+        Source of the noise, also for the session of the rows that come after these.
 
     Guarantees
     ----------
@@ -165,37 +152,19 @@ class StreamSession:
     """
 
     def __init__(self, opening: StreamOpening, ledger: Ledger, noise: SecretNoise) -> None:
-        self._opening = opening
+        self.opening = opening
         ledger.charge(opening.event)
-        noise = noise_under(ledger, noise)
-        self._exact = ledger.exact
-        self._noise: SecretNoise | None = noise
-        shape: tuple[int, ...] = opening.problem.shape
+        self._exact, self.noise = ledger.exact, noise_under(ledger, noise)
         self._prefix: PrefixNoise | PrefixState | None = None
         if not opening.plan.chooses_vertices:
-            self._prefix = opening.sums.open(shape, opening.noise_scale, noise)
+            shape = opening.problem.shape
+            self._prefix = opening.sums.open(shape, opening.noise_scale, self.noise)
         # Of the batches that are released, and of the open one so far.
         self._total: np.ndarray | None = None
         self._term: np.ndarray | None = None
         self._query: StreamTermQuery | StreamScoresQuery | None = None
-        self._missing = 0
+        self.missing = 0
         self._left = opening.plan.releases
-
-    @property
-    def opening(self) -> StreamOpening:
-        """Declared price and mechanism. Public."""
-        return self._opening
-
-    @property
-    def noise(self) -> SecretNoise:
-        """Source of the noise, for the session of the rows that come after these."""
-        assert self._noise is not None
-        return self._noise
-
-    @property
-    def missing(self) -> int:
-        """Rows that the open batch still waits for. Public."""
-        return self._missing
 
     def ask(self, request: StreamRequest) -> None:
         """Open the next batch.
@@ -208,14 +177,14 @@ class StreamSession:
         if self._query is not None or not self._left or request.rows < 1:
             raise RuntimeError(
                 "StreamSession.ask needs the batch before released, a release left and at least 1 "
-                f"row, got {self._missing} rows missing, {self._left} releases left and "
+                f"row, got {self.missing} rows missing, {self._left} releases left and "
                 f"{request.rows} rows. What was charged covers no more; open another session for "
                 "new rows."
             )
-        query = self._opening.query(request)
-        if not query.sensitivity(self._opening.adjacency) <= self._opening.sensitivity:
+        query = self.opening.query(request)
+        if not query.sensitivity(self.opening.adjacency) <= self.opening.sensitivity:
             raise RuntimeError("StreamSession.ask needs the sensitivity that was declared.")
-        self._query, self._missing = query, request.rows
+        self._query, self.missing = query, request.rows
 
     def read(self, rows: RowStore) -> None:
         """Add the next rows of the open batch.
@@ -225,23 +194,23 @@ class StreamSession:
         RuntimeError
             If there are more than are missing, or reading was interrupted before; none is read.
         """
-        if self._missing < 0:
+        if self.missing < 0:
             raise RuntimeError(
                 "StreamSession.read was interrupted while it added rows, and nobody could say "
                 "which; a row is part of one batch. Start another stream, with rows that are new."
             )
-        if self._query is None or rows.n_samples > self._missing:
+        if self._query is None or rows.n_samples > self.missing:
             raise RuntimeError(
-                f"StreamSession.read needs at most the {self._missing} rows that the batch waits "
+                f"StreamSession.read needs at most the {self.missing} rows that the batch waits "
                 f"for, got {rows.n_samples}; a row is part of one batch."
             )
-        query, missing = self._query, self._missing - rows.n_samples
+        query, missing = self._query, self.missing - rows.n_samples
         # Until they are added, so that no failure can have them added twice.
-        self._query, self._missing = None, -1
+        self._query, self.missing = None, -1
         with np.errstate(all="ignore"):
             part = query.evaluate(rows)
             self._term = part if self._term is None else self._term + part
-        self._query, self._missing = query, missing
+        self._query, self.missing = query, missing
 
     def release(self) -> np.ndarray:
         """The noisy running sum, in the shape of w, or the chosen vertex, an integer array (1,).
@@ -251,37 +220,37 @@ class StreamSession:
         RuntimeError
             If the batch is not complete.
         """
-        term, prefix, noise = self._term, self._prefix, self._noise
-        if self._query is None or self._missing or term is None or noise is None:
+        term, prefix = self._term, self._prefix
+        if self._query is None or self.missing or term is None or not hasattr(self, "noise"):
             raise RuntimeError(
                 f"StreamSession.release needs a complete batch, got one that waits for "
-                f"{self._missing} rows."
+                f"{self.missing} rows."
             )
         self._query = self._term = None
         self._left -= 1
         # Rounded as a whole, so that it does not matter in which pieces the rows came.
-        term = self._opening.on_grid(term)
+        term = self.opening.on_grid(term)
         total = self._total = term if self._total is None else self._total + term
         if isinstance(prefix, PrefixNoise):
-            answer = self._opening.on_grid(prefix.next())
+            answer = self.opening.on_grid(prefix.next())
             answer += total
             return answer
-        gumbel = self._opening.gumbel
+        gumbel = self.opening.gumbel
         once = GumbelMechanism(gumbel.sensitivity, gumbel.noise_scale, 1)
-        return once.randomize(total, noise)
+        return once.randomize(total, self.noise)
 
     def resume(self, noise: SecretNoise) -> None:
         """Go on after loading, with noise from this source."""
-        noise = NoNoise(noise) if self._exact else noise
-        self._noise = noise
+        self.noise = NoNoise(noise) if self._exact else noise
         if isinstance(self._prefix, PrefixState):
-            self._prefix = self._prefix.resume(noise)
+            self._prefix = self._prefix.resume(self.noise)
 
     def __getstate__(self) -> dict[str, Any]:
-        prefix = self._prefix
-        if isinstance(prefix, PrefixNoise):
-            prefix = prefix.secret_state()
-        return self.__dict__ | {"_noise": None, "_prefix": prefix}
+        state = self.__dict__.copy()
+        state.pop("noise", None)
+        if isinstance(self._prefix, PrefixNoise):
+            state["_prefix"] = self._prefix.secret_state()
+        return state
 
 
 class StreamAnswers(ABC):
@@ -299,14 +268,7 @@ class StreamAnswers(ABC):
 
 @final
 class StreamedRows(StreamAnswers):
-    """A session that takes its rows, in their order, from a store.
-
-    Parameters
-    ----------
-    session : StreamSession
-        Just opened.
-    rows : RowStore
-        Where rows come from.
+    """A session, just opened, that takes its rows, in their order, from a store.
 
     Raises
     ------
@@ -320,9 +282,7 @@ class StreamedRows(StreamAnswers):
                 "A stream needs rows that this process can read one after another, got a "
                 f"{type(rows).__name__}; choose a solver for whole data sets."
             )
-        self._session = session
-        self._blocks = iter(rows.blocks())
-        self._block, self._used = RawBlock(np.empty((0, 0)), np.empty(0)), 0
+        self._session, self._pieces = session, self._cut(rows)
 
     @property
     def deviation(self) -> float:
@@ -331,14 +291,17 @@ class StreamedRows(StreamAnswers):
 
     def answer(self, request: StreamRequest) -> np.ndarray:
         """The release after the next ``query.rows`` rows."""
-        session = self._session
-        session.ask(request)
-        while session.missing:
-            if self._used == len(self._block.y):
-                self._block, self._used = next(self._blocks), 0
-            stop = min(self._used + session.missing, len(self._block.y))
-            these, weights = slice(self._used, stop), self._block.weights
-            own = None if weights is None else weights[these]
-            session.read(rows_in_memory(self._block.X[these], self._block.y[these], own))
-            self._used = stop
-        return session.release()
+        self._session.ask(request)
+        while self._session.missing:
+            self._session.read(next(self._pieces))
+        return self._session.release()
+
+    def _cut(self, rows: BlockStore) -> Iterator[RowStore]:
+        """Rows up to the end of the open batch or of a block, whichever comes first."""
+        for block in rows.blocks():
+            used = 0
+            while used < len(block.y):
+                these = slice(used, min(used + self._session.missing, len(block.y)))
+                own = None if block.weights is None else block.weights[these]
+                yield rows_in_memory(block.X[these], block.y[these], own)
+                used = these.stop

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 from dataclasses import replace
 from itertools import repeat
-from typing import Any, Self, final
+from typing import Any, final
 
 import numpy as np
 
 from ..accounting.calculus import Calculus
+from ..adjacency import PrivacyUnit
 from ..randomness import SecretNoise
 from ..rows.base import ResidentRows
 from ..rows.in_memory import rows_in_memory
@@ -30,19 +31,17 @@ class Visits:
 
     Parameters
     ----------
-    max_visits : int
-        Most parts in which a person counts, at least 1.
+    max_visits : int, default=1
+        Most parts in which a person counts, at least 1. Public.
+    unit : PrivacyUnit, default=PrivacyUnit.DECLARED
+        What is protected. With ``PrivacyUnit.ROW`` every row is the record of another person, who
+        comes once, and nothing is noted. Public.
     """
 
-    def __init__(self, max_visits: int) -> None:
-        self._max_visits = max_visits
+    def __init__(self, max_visits: int = 1, unit: PrivacyUnit = PrivacyUnit.DECLARED) -> None:
+        self.max_visits, self.unit = max_visits, unit
         self._counts: dict[Hashable, tuple[int, int]] = {}
         self._kind: Hashable = None
-
-    @property
-    def max_visits(self) -> int:
-        """Most parts in which a person counts. Public."""
-        return self._max_visits
 
     def expect(self, kind: Hashable) -> None:
         """Refuse a call whose labels are not comparable to those of earlier calls.
@@ -64,20 +63,23 @@ class Visits:
         of_visits = repeat(parts) if isinstance(parts, int) else parts
         for i, (name, part) in enumerate(zip(labels, of_visits, strict=False)):
             count, latest = self._counts.get(name, (0, -1))
-            if count < self._max_visits and latest < part:
+            if count < self.max_visits and latest < part:
                 self._counts[name] = (count + 1, part)
                 out[i] = True
         return out
 
-    def counted(self, call: CallOfUnits, part: int) -> ResidentRows:
+    def counted(self, call: Call, part: int) -> ResidentRows:
         """Rows of a part, of which those of a person weigh one together, or nothing."""
+        if call.labels is None:
+            return call.rows
         return call.counting(self.admit(call.labels, part))
 
 
 @final
-class CallOfUnits:
-    """Rows of one call of a stream, person by person, in the order in which they first appear.
+class Call:
+    """Rows of one call of a stream, each the record of another person or each with a label.
 
+    With labels they are taken person by person, in the order in which these first appear.
     Neighbours differ in all rows of one person in all calls, however many they are and wherever
     they stand; somebody else comes to the same calls in that person's place. So the number of
     persons of each call is public, as the number of rows is where each row is the record of another
@@ -94,11 +96,15 @@ class CallOfUnits:
     ----------
     rows : ResidentRows
         Of the call, as they came.
-    labels : array-like of shape (n_rows,)
+    labels : array-like of shape (n_rows,), optional
         Label of the person of each row.
 
     Attributes
     ----------
+    rows : ResidentRows
+        All rows, those of each label together. Secret, and with labels their number is, too.
+    labels : list of hashable or None
+        Labels of the persons, one each. Secret.
     kind : hashable
         Kind of all labels. Public.
 
@@ -108,75 +114,52 @@ class CallOfUnits:
         If labels are missing or cannot be compared; nothing of them is quoted.
     """
 
-    def __init__(self, rows: ResidentRows, labels: Any) -> None:
+    def __init__(self, rows: ResidentRows, labels: Any = None) -> None:
+        self.rows, self.kind = rows, None
+        self.labels: list[Hashable] | None = None
+        if labels is None:
+            return
         found = LabelledRows.of(labels)
-        self.kind = found.kind
         first = np.unique(found.codes, return_index=True)[1]
         order = np.argsort(first)
-        self._labels = [found.names[i] for i in order]
-        rank = np.argsort(order)
-        codes = rank[found.codes]
-        self._rows, self._sizes = rows, np.bincount(codes)
+        self.labels, self.kind = [found.names[i] for i in order], found.kind
+        codes = np.argsort(order)[found.codes]
+        self._sizes = np.bincount(codes)
         # Also if they lie together, which is secret: norms of rows round by how these lie in
         # memory, and a copy may lie in another way.
-        self._rows = self._taken(np.argsort(codes, kind="stable"))
+        self.rows = self._taken(np.argsort(codes, kind="stable"))
 
     @property
     def n_samples(self) -> int:
-        """Number of persons. Public."""
-        return len(self._labels)
+        """Number of persons, or of rows that have no labels. Public."""
+        return self.rows.n_samples if self.labels is None else len(self.labels)
 
-    @property
-    def n_features(self) -> int:
-        """Number of features. Public."""
-        return self._rows.n_features
-
-    @property
-    def sparse(self) -> bool:
-        """True if rows are stored sparsely. Public."""
-        return self._rows.sparse
-
-    @property
-    def weighted(self) -> bool:
-        """True if rows have weights of their own. Public."""
-        return self._rows.weighted
-
-    @property
-    def dtype(self) -> np.dtype:
-        """Type of the features. Public."""
-        return self._rows.X.dtype
-
-    @property
-    def labels(self) -> list[Hashable]:
-        """Labels of the persons. Secret."""
-        return self._labels
-
-    @property
-    def rows(self) -> ResidentRows:
-        """All rows. Secret, and so is their number."""
-        return self._rows
-
-    def shuffled(self, noise: SecretNoise) -> Self:
-        """Persons in a random order, each order as likely as any other."""
+    def shuffled(self, noise: SecretNoise) -> Call:
+        """Persons in a random order, each as likely as any other; rows without labels stay."""
+        if self.labels is None:
+            return self
         rank = np.argsort(noise.normal((self.n_samples,)), kind="stable")
         place = np.empty_like(rank)
         place[rank] = np.arange(self.n_samples)
         order = np.argsort(np.repeat(place, self._sizes), kind="stable")
-        return self._with([self._labels[i] for i in rank], self._sizes[rank], self._taken(order))
+        return self._with([self.labels[i] for i in rank], self._sizes[rank], self._taken(order))
 
-    def part(self, start: int, stop: int) -> Self:
-        """The persons ``start <= i < stop``, at least one."""
+    def part(self, start: int, stop: int) -> Call:
+        """The persons, or rows without labels, ``start <= i < stop``, at least one."""
+        if stop - start == self.n_samples:
+            return self
+        if self.labels is None:
+            return Call(self.rows.part(start, stop))
         first, last = int(self._sizes[:start].sum()), int(self._sizes[:stop].sum())
-        rows = self._rows.part(first, last)
-        return self._with(self._labels[start:stop], self._sizes[start:stop], rows)
+        rows = self.rows.part(first, last)
+        return self._with(self.labels[start:stop], self._sizes[start:stop], rows)
 
     def row_labels(self) -> list[Hashable]:
-        """Label of the person of each of ``rows``. Secret."""
-        return [
-            label
-            for label, size in zip(self._labels, self._sizes, strict=True)
-            for _ in range(size)
-        ]
+        """Label of the person of each of ``rows``; none where rows have no labels. Secret."""
+        if self.labels is None:
+            return []
+        sized = zip(self.labels, self._sizes, strict=True)
+        return [label for label, size in sized for _ in range(size)]
 
     def counting(self, admitted: np.ndarray) -> ResidentRows:
         """A store in which the rows of these persons share the weight of one row, others have none.
@@ -186,15 +169,15 @@ class CallOfUnits:
         """
         units = PrivacyUnits.of(np.repeat(np.arange(self.n_samples), self._sizes))
         units = replace(units, shares=units.shares * admitted[units.codes])
-        return rows_in_memory(self._rows.X, self._rows.y, self._rows.weights, units)
+        return rows_in_memory(self.rows.X, self.rows.y, self.rows.weights, units)
 
-    def _with(self, labels: list[Hashable], sizes: np.ndarray, rows: ResidentRows) -> Self:
-        other = type(self).__new__(type(self))
-        other._labels, other._sizes, other._rows, other.kind = labels, sizes, rows, self.kind
+    def _with(self, labels: list[Hashable], sizes: np.ndarray, rows: ResidentRows) -> Call:
+        other = Call(rows)
+        other.labels, other._sizes, other.kind = labels, sizes, self.kind
         return other
 
     def _taken(self, order: np.ndarray) -> ResidentRows:
-        rows = self._rows
+        rows = self.rows
         weights = None if rows.weights is None else rows.weights[order]
         return rows_in_memory(rows.X[order], rows.y[order], weights)
 

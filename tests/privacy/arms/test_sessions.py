@@ -6,21 +6,27 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from interruptions import Lines
 from scipy import stats
-from sessions_of_bandits import CLIP, PLANS, D, K, Silence, T, exact, opened, stream, weights
+from sessions_of_bandits import (
+    CHOICES,
+    CLIP,
+    GAUSSIAN,
+    PLANS,
+    D,
+    K,
+    Silence,
+    T,
+    asked_at,
+    exact,
+    opened,
+    stream,
+    weights,
+)
 
 from skdp.exceptions import BudgetExceededError
-from skdp.privacy import Adjacency, SeededNoise, SystemNoise
+from skdp.privacy import Adjacency, SecretNoise, SeededNoise, SystemNoise
 from skdp.privacy.accounting import Budget, Ledger
-from skdp.privacy.bandit_sessions import (
-    SESSIONS,
-    GradientPlan,
-    MomentPlan,
-    SelectionPlan,
-    StepPlan,
-    best_vertices,
-)
+from skdp.privacy.bandit_sessions import SESSIONS, ArmMoments, Plan, best_vertices
 from skdp.privacy.mechanisms import spacing
 from skdp.problem import BanditProblem, CubeBounds
 from skdp.problem.losses import Squared
@@ -32,28 +38,24 @@ def seeded():
     return SeededNoise(np.random.default_rng(0))
 
 
-def ask(session, name, i):
-    """All that is due of a session after user i, as one array."""
-    if name == "moments":
-        answer = session.moments()
-        return np.concatenate([answer.matrices.ravel(), answer.vectors.ravel()])
-    if name == "gradients":
-        return np.stack([session.gradient(weights(q)) for q in range(2)])
-    if name == "selections":
-        rounds = session.plan.answers[session.plan.ends.index(i + 1)]
-        return np.stack([session.select(weights(q)) for q in range(rounds)])
-    return session.step(weights(i), weights(i + 100))
+def ask(session, name, end):
+    """All that is due of a session after so many users, as one array."""
+    plan = PLANS[name][1]
+    answers = [
+        session.ask(*asked_at(name, end, q)) for q in range(plan.answers[plan.ends.index(end)])
+    ]
+    return np.stack([a.packed if isinstance(a, ArmMoments) else a for a in answers])
 
 
-def run(session, name, rows, size=T, start=0):
-    """Answers to the rest of a stream, in calls of at most this size."""
+def run(session, name, rows, size=T, start=0, stop=T):
+    """Answers to a part of a stream, in calls of at most this size."""
     out = []
-    while start < T:
-        stop = min(T, start + min(size, session.room))
-        session.add(*(part[start:stop] for part in rows))
-        start = stop
-        if session.due:
-            out.append(ask(session, name, start - 1))
+    while start < stop:
+        until = min(stop, start + min(size, session.room))
+        session.add(*(part[start:until] for part in rows))
+        start = until
+        if session.room == 0:
+            out.append(ask(session, name, start))
             session.close()
     return out
 
@@ -75,7 +77,7 @@ def test_a_session_that_cannot_be_paid_is_not_opened(name):
     problem, plan = PLANS[name]
     ledger = Ledger(1.0, 1e-5, calculus=plan.calculus)
 
-    class Costlier(SESSIONS[type(plan)]):
+    class Costlier(SESSIONS[name]):
         def _opening(self, adjacency, spend):
             return super()._opening(adjacency, Budget(2 * ledger.limit).whole())
 
@@ -107,50 +109,45 @@ def test_rows_beyond_the_next_end_are_refused(name):
 def test_nothing_is_answered_twice_or_too_early(name):
     session, rows = opened(name), stream()
     end = session.room
-    if end > 1:
-        session.add(*(part[: end - 1] for part in rows))
-    with pytest.raises(RuntimeError, match="answers"):
-        ask(session, name, end - 1)
+
+    def refused():
+        with pytest.raises(RuntimeError, match="answers as often as its plan says"):
+            session.ask(*asked_at(name, end))
+
+    session.add(*(part[: end - 1] for part in rows))
+    refused()
     session.add(*(part[end - 1 : end] for part in rows))
-    ask(session, name, end - 1)
-    with pytest.raises(RuntimeError, match="answers"):
-        ask(session, name, end - 1)
+    ask(session, name, end)
+    refused()
     session.close()
-    with pytest.raises(RuntimeError, match="answers"):
-        ask(session, name, end - 1)
-
-
-@every_session
-def test_sessions_are_neither_copied_nor_pickled(name):
-    session = opened(name)
-    for attempt in (copy.copy, copy.deepcopy, pickle.dumps):
-        with pytest.raises(TypeError, match="holds rows and noise"):
-            attempt(session)
+    refused()
 
 
 @every_session
 @pytest.mark.parametrize("at", [0, 2, 3, 5, 7])
-def test_a_secret_state_goes_on_where_it_stopped(name, at):
+def test_a_pickle_goes_on_where_it_stopped_with_a_source_of_noise(name, at):
     """With the same new noise for both, so that the old noise has to be in the state."""
-    rows, (problem, plan) = stream(), PLANS[name]
-
-    generator = np.random.default_rng(0)
+    rows, generator = stream(), np.random.default_rng(0)
     session = opened(name, noise=SeededNoise(generator))
-    start = 0
-    while start < at:
-        stop = min(at, start + session.room)
-        session.add(*(part[start:stop] for part in rows))
-        start = stop
-        if session.due:
-            ask(session, name, start - 1)
-            session.close()
-    state = pickle.loads(pickle.dumps(session.secret_state()))
-    noise = SeededNoise(copy.deepcopy(generator))
-    again = type(session).resumed(plan, problem, noise, state)
+    run(session, name, rows, stop=at)
+    again = pickle.loads(pickle.dumps(session))
+    assert not [v for v in vars(again).values() if isinstance(v, SecretNoise)]
+    again.resume(SeededNoise(copy.deepcopy(generator)))
     first, second = (run(s, name, rows, start=at) for s in (session, again))
     assert len(first) == len(second)
     for a, b in zip(first, second, strict=True):
         np.testing.assert_array_equal(a, b)
+
+
+@every_session
+def test_a_copy_has_no_noise_and_does_not_answer(name):
+    session, rows, end = opened(name), stream(), PLANS[name][1].ends[1]
+    start = session.room
+    run(session, name, rows, stop=start)
+    session.add(*(part[start:end] for part in rows))
+    for twin in (copy.copy(session), copy.deepcopy(session), pickle.loads(pickle.dumps(session))):
+        with pytest.raises(RuntimeError, match="is a copy"):
+            twin.ask(*asked_at(name, end))
 
 
 def test_moments_are_those_of_all_users_so_far():
@@ -172,9 +169,9 @@ def test_moments_lie_on_a_public_grid_whatever_the_rows(epsilon):
         (event,) = ledger.receipt()
         grid = spacing(event.sensitivity, event.noise_scale, K * (D * (D + 1) // 2 + D))
         X, arms, y = stream(seed)
-        for start, stop in pairwise((0, *session.plan.ends)):
+        for start, stop in pairwise((0, *PLANS["moments"][1].ends)):
             session.add(X[start:stop], arms[start:stop], y[start:stop])
-            answer = session.moments()
+            answer = session.ask()
             session.close()
             np.testing.assert_array_equal(answer.vectors % grid, 0)
             np.testing.assert_array_equal(np.einsum("kii->ki", answer.matrices) % grid, 0)
@@ -243,43 +240,31 @@ def test_steps_choose_by_the_present_sums_of_all_arms(forced):
     """Scores are kept from step to step, and brought up to date for the arm that was pulled."""
     p, n = 40, 30
     problem = BanditProblem(K, p, n, Squared(), CubeBounds(1.0, 0.0), 1.0, 1e-5)
-    plan = StepPlan(n, K, forced, CLIP)
+    plan = Plan("steps", range(1, n + 1), CHOICES, CLIP, forced=forced)
     ledger = Ledger(1.0, 1e-5, calculus=plan.calculus)
-    session = SESSIONS[StepPlan](plan, problem, ledger, Adjacency.REPLACE_ONE, Silence())
+    session = SESSIONS["steps"](plan, problem, ledger, Adjacency.REPLACE_ONE, Silence())
     rng = np.random.default_rng(0)
     w = rng.uniform(-1, 1, size=(K, p))
     for i in range(n):
         session.add(rng.uniform(-1, 1, (1, p)), np.array([i % K]), np.array([0.5]))
-        given = session.step(w, w)
+        given = session.ask(w, w)
         stepped = given >= 0
-        expected = best_vertices(session._sums, session._scale, Silence().gumbel)
+        expected = best_vertices(session._running, session.scale, Silence().gumbel)
         np.testing.assert_array_equal(given[stepped], expected[stepped])
         session.close()
-    assert np.abs(session._sums).max() > 0.1
-
-
-def test_an_interrupted_choice_leaves_no_wiped_noise_for_the_next():
-    session = opened("steps", noise=SystemNoise())
-    drawn = [session._gumbel((3, 2))]
-    with Lines() as lines:
-        drawn.append(session._gumbel((3, 2)))
-    for at in range(1, lines.count + 1):
-        with pytest.raises(KeyboardInterrupt), Lines(at):
-            session._gumbel((3, 2))
-        drawn.append(session._gumbel((3, 2)))
-    assert lines.count > 3
-    assert np.unique(drawn).size == np.count_nonzero(drawn) == 6 * len(drawn)
+    assert np.abs(session._running).max() > 0.1
 
 
 @pytest.mark.parametrize(
     ("make", "complaint"),
     [
-        (lambda: MomentPlan(()), "increasing ends"),
-        (lambda: MomentPlan((3, 3)), "increasing ends"),
-        (lambda: GradientPlan((3,), 0.0, 2), "positive finite clip"),
-        (lambda: GradientPlan((3,), 1.0, 0), "at least 1 answer"),
-        (lambda: SelectionPlan((3, 4), 1.0, (1,)), "for each end"),
-        (lambda: StepPlan(5, 3, 2, 1.0), "no more than the horizon"),
+        (lambda: Plan("moments", (), GAUSSIAN), "increasing ends"),
+        (lambda: Plan("moments", (3, 3), GAUSSIAN), "increasing ends"),
+        (lambda: Plan("gradients", (3,), GAUSSIAN, 0.0, (2,)), "positive finite clip"),
+        (lambda: Plan("gradients", (3,), GAUSSIAN, 1.0, (0,)), "at least 1 answer"),
+        (lambda: Plan("vertices", (3, 4), CHOICES, 1.0, (1,)), "at each of them"),
+        (lambda: Plan("steps", (1, 2), CHOICES, 1.0, (1, 2)), "1 answer at each end but of"),
+        (lambda: Plan("moments", (3,), GAUSSIAN, answers=(2,)), "1 answer at each end but of"),
     ],
 )
 def test_plans_that_make_no_sense_are_refused(make, complaint):
@@ -291,10 +276,10 @@ def test_no_entry_of_a_symmetric_matrix_is_released_with_the_noise_of_another():
     """Products may round differently on both sides of the diagonal, by the processor."""
     problem, plan = PLANS["moments"]
     ledger = Ledger(1.0, 1e-5, calculus=plan.calculus)
-    session = SESSIONS[type(plan)](plan, problem, ledger, Adjacency.REPLACE_ONE, seeded())
+    session = SESSIONS[plan.releases](plan, problem, ledger, Adjacency.REPLACE_ONE, seeded())
     rows, end = stream(), plan.ends[0]
     session.add(*(part[:end] for part in rows))
     session._fold()
-    session._A[:, 0, 1] += 1e-9
-    matrices = session.moments().matrices
+    session._products[:, 0, 1] += 1e-9
+    matrices = session.ask().matrices
     np.testing.assert_array_equal(matrices, matrices.transpose(0, 2, 1))

@@ -1,8 +1,7 @@
 """Gradients at weights, clips and rows so extreme that double precision could lose the bound."""
 
-from dataclasses import dataclass, replace
-from math import inf, nan, sqrt
-from typing import ClassVar
+from dataclasses import replace
+from math import inf, nan
 
 import numpy as np
 import pytest
@@ -16,7 +15,6 @@ from skdp.problem.losses import (
     Hinge,
     HuberisedHinge,
     Logistic,
-    Loss,
     OneVsRest,
     Softmax,
     Squared,
@@ -27,10 +25,8 @@ from skdp.testing import check_sensitivity, row_stores
 
 N, D = 20, 3
 PROBLEM = Problem(Squared(), N, D, RowBounds(2.0))
-LOGISTIC = Problem(Logistic(), N, D, RowBounds(2.0))
 K = 4
 REST = Problem(OneVsRest(Hinge(), K), N, D, RowBounds(1.0))
-TILT = 1e-3
 
 
 def neighbours(seed=0, n=N, size=1.0):
@@ -119,12 +115,6 @@ def test_gradient_descent_refuses_a_clip_near_that_range(clip):
     GD(clip=1e-50).check(PROBLEM)
 
 
-@pytest.mark.parametrize("clip", [1e308, inf, nan])
-def test_a_clip_whose_sum_overflows_has_no_price(clip):
-    query = GradientQuery(PROBLEM, PROBLEM.start(), clip)
-    assert query.sensitivity(Adjacency.REPLACE_ONE) == inf
-
-
 @pytest.mark.parametrize("clip", [3e-140, 1e-3, 1e140])
 @pytest.mark.parametrize("problem", [PROBLEM, replace(PROBLEM, loss=Softmax(3))], ids=["1", "3"])
 @pytest.mark.by_day(1)
@@ -136,48 +126,6 @@ def test_bounds_within_the_range_hold(problem, clip):
         query = GradientQuery(problem, w, clip)
         assert query.sensitivity(Adjacency.REPLACE_ONE) == pytest.approx(2 * query.bound / N)
         check(query, parts)
-
-
-@dataclass(frozen=True)
-class HalvedLogistic(Loss):
-    """Claims half of the Lipschitz constant that it has."""
-
-    n_scores: ClassVar[int] = 1
-    lipschitz: ClassVar[float] = 0.5
-    smoothness: ClassVar[float] = 0.25
-    convex: ClassVar[bool] = True
-    targets: ClassVar[str] = "0 or 1"
-
-    def value(self, y, z):
-        return Logistic().value(y, z)
-
-    def derivative(self, y, z):
-        return Logistic().derivative(y, z)
-
-    def _valid(self, y):
-        return (y == 0) | (y == 1)
-
-
-def opposite_rows(problem, size=3.0, clip=None):
-    """A gradient query and neighbours whose gradients are at the bound and nearly opposite."""
-    w = np.zeros(problem.shape)
-    steep = 1e4 / TILT
-    if w.ndim == 1:
-        w[0] = steep
-    else:
-        w[0, :2] = -steep, steep
-    row = size * np.array([TILT, sqrt(1 - TILT**2), 0.0])
-    X, other = np.tile(row, (N, 1)), np.tile(row * [-1, 1, 1], (N, 1))
-    return GradientQuery(problem, w, clip), X, np.zeros(N), other, np.ones(N)
-
-
-def test_a_wrong_lipschitz_constant_is_harmless_because_the_clip_is_applied_in_any_case():
-    wrong = replace(LOGISTIC, loss=HalvedLogistic())
-    query, *rows = opposite_rows(wrong)
-    declared = query.sensitivity(Adjacency.REPLACE_ONE)
-    assert declared == 0.5 * 2 * LOGISTIC.lipschitz / N
-    # The clip is active: the claim is attained, not merely kept.
-    assert check_sensitivity(query, *rows, Adjacency.REPLACE_ONE) >= 0.999
 
 
 def against_the_rest():

@@ -1,10 +1,12 @@
-"""Second moments, against outer products of rows that are bounded for real."""
+"""Moments of rows, against sums of rows that are bounded for real."""
 
 import numpy as np
 import pytest
 
-from skdp.privacy.queries import MomentsQuery
-from skdp.problem import RowBounds, RowMap
+from skdp.privacy.queries import MomentsQuery, RowMeansQuery
+from skdp.privacy.rows import DenseRows
+from skdp.problem import Problem, RowBounds, RowMap
+from skdp.problem.losses import Logistic
 from skdp.testing import row_stores
 
 N, D = 8, 3
@@ -23,13 +25,18 @@ def bounded_rows(bounds):
     return rows
 
 
+def moments(bounds, full):
+    d = D if bounds.row_map is None else bounds.row_map.n_features
+    return MomentsQuery(Problem(Logistic(), N, d, bounds), full)
+
+
 @pytest.mark.parametrize("full", [True, False])
 @pytest.mark.parametrize("row_map", [None, LENGTHENING], ids=["plain", "mapped"])
 @pytest.mark.parametrize("constant", [0.0, 0.7])
 def test_moments_are_means_of_outer_products(constant, row_map, full):
     bounds = RowBounds(1.5, constant, row_map=row_map)
     rows = bounded_rows(bounds)
-    query, expected = MomentsQuery(bounds, N, rows.shape[1], full), rows.T @ rows / N
+    query, expected = moments(bounds, full), rows.T @ rows / N
     if not full:
         expected = np.stack([np.diag(expected), expected[:, -1]])
     for layout, store in row_stores(X, np.zeros(N)).items():
@@ -40,6 +47,15 @@ def test_moments_are_means_of_outer_products(constant, row_map, full):
 
 def test_the_answer_is_as_long_as_the_matrix():
     # Hence equal noise on the answer is isotropic noise on symmetric matrices.
-    answer = MomentsQuery(RowBounds(1.5), N, D, full=True).evaluate(row_stores(X, X[:, 0])["dense"])
+    answer = moments(RowBounds(1.5), full=True).evaluate(row_stores(X, X[:, 0])["dense"])
     rows = bounded_rows(RowBounds(1.5))
     assert np.linalg.norm(answer) == pytest.approx(np.linalg.norm(rows.T @ rows / N))
+
+
+@pytest.mark.parametrize(
+    ("target", "column"), [(-7.0, 0), (1e300, 2), (np.inf, 2), (-np.inf, 0), (np.nan, 0)]
+)
+def test_targets_without_a_class_count_towards_one_and_raise_nothing(target, column):
+    rows = DenseRows(np.ones((1, 1)), np.array([target]))
+    answer = RowMeansQuery(Problem(Logistic(), 1, 1, RowBounds(1.0)), 3).evaluate(rows)
+    np.testing.assert_array_equal(answer[0], np.eye(3)[column])

@@ -8,7 +8,7 @@ from skdp.privacy import Adjacency
 from skdp.privacy.queries import GradientQuery, MomentsQuery
 from skdp.problem import Problem, RowBounds, TargetBounds
 from skdp.problem.losses import Squared
-from skdp.testing import check_pays_before_looking, row_stores
+from skdp.testing import row_stores
 
 N, D = 4, 3
 TARGET = TargetBounds(-4.0, 4.0)
@@ -31,30 +31,7 @@ def test_it_answers_both_moments(constant):
 def test_together_they_cost_less_than_apart(balance):
     bounds = RowBounds(2.0, 0.0, TARGET)
     query, replace_one = equations(bounds, balance), Adjacency.REPLACE_ONE
-    moments = MomentsQuery(bounds, N, D, full=True).sensitivity(replace_one)
     problem = Problem(Squared(), N, D, bounds)
+    moments = MomentsQuery(problem, full=True).sensitivity(replace_one)
     gradient = GradientQuery(problem, np.zeros(D), clip_norm=2.0).sensitivity(replace_one)
     assert query.sensitivity(replace_one) < 0.95 * np.hypot(moments, query.weight * gradient)
-
-
-def test_it_pays_before_looking():
-    problem = Problem(Squared(), N, D, RowBounds(2.0, 0.0, TARGET))
-
-    def ask(oracle, spend):
-        oracle.normal_equations(spend=spend, balance=0.5)
-
-    check_pays_before_looking(ask, problem, Adjacency.REPLACE_ONE)
-
-
-@pytest.mark.parametrize(
-    ("balance", "target"), [(0.0, TARGET), (1.5, TARGET), (np.nan, TARGET), (0.5, None)]
-)
-def test_what_it_is_not_proved_for_is_refused(balance, target):
-    with pytest.raises(ValueError, match=r"^NormalEquationsQuery needs a balance"):
-        equations(RowBounds(2.0, 0.0, target), balance)
-
-
-def test_bounds_beyond_double_precision_have_no_price():
-    for norm in (1e200, 1e-200):
-        query = equations(RowBounds(norm, 0.0, TARGET), 0.5)
-        assert query.sensitivity(Adjacency.REPLACE_ONE) == np.inf

@@ -5,7 +5,8 @@ from math import inf, log1p
 
 import numpy as np
 import pytest
-from examples_of_one_shots import labels, rows_of_all_sizes, slope_problems
+from example_of_a_query import rows_of_all_sizes, targets_of
+from examples_of_one_shots import slope_problems
 from scipy.optimize import minimize as scipy_minimize
 
 from skdp import solvers
@@ -15,9 +16,9 @@ from skdp.privacy.mechanisms import ObjectivePerturbation, largest_jacobian
 from skdp.privacy.queries import PerturbedMinimumQuery, perturbed_minimum
 from skdp.privacy.rows import DenseRows
 from skdp.problem import Problem, RowBounds
-from skdp.problem.losses import Hinge, HuberisedHinge, Logistic, Softmax, SquaredHinge
-from skdp.problem.penalties import L1, L2, Tikhonov
-from skdp.testing import check_noise, check_pays_before_looking, row_stores
+from skdp.problem.losses import HuberisedHinge, Logistic, SquaredHinge
+from skdp.problem.penalties import L2, Tikhonov
+from skdp.testing import check_noise, row_stores
 
 N, D = 40, 3
 REPLACE = Adjacency.REPLACE_ONE
@@ -32,7 +33,7 @@ def planned(problem, mu=1.0, clip=None, strength=0.0, adjacency=REPLACE):
 def test_the_slope_at_the_minimiser_is_the_slope_that_was_drawn(problem):
     rng = np.random.default_rng(1)
     query = planned(problem)
-    X, y = rows_of_all_sizes(rng), labels(rng)
+    X, y = rows_of_all_sizes(rng), targets_of(Logistic(), rng)
     slope = query.mechanism(REPLACE, Spend(1.0)).noise_scale * rng.normal(size=problem.shape)
     for layout, rows in row_stores(X, y).items():
         if problem.bounds.row_map is not None and "csr" in layout:
@@ -218,17 +219,6 @@ def test_too_large_a_jacobian_is_refused():
         query.mechanism(REPLACE, Spend(1.0))
 
 
-@pytest.mark.parametrize(
-    ("loss", "penalty"),
-    [(Softmax(3), L2(1.0)), (Hinge(), L2(1.0)), (Logistic(), L1(1.0))],
-    ids=str,
-)
-def test_what_it_is_not_proved_for_is_refused(loss, penalty):
-    problem = Problem(loss, N, D, RowBounds(1.0), penalty=penalty)
-    with pytest.raises(ValueError, match=r"^PerturbedMinimumQuery needs"):
-        PerturbedMinimumQuery(problem, None, 1.0, 1.0)
-
-
 class Corner(HuberisedHinge):
     """A hinge loss with a corner, which inherits that it has none."""
 
@@ -260,15 +250,6 @@ def test_a_strength_that_keeps_nothing_has_no_price(strength):
 def test_a_sensitivity_without_bound_is_refused(bad):
     with pytest.raises(ValueError, match="positive finite sensitivity"):
         ObjectivePerturbation.calibrated((D,), bad, 0.0, 1.0, Spend(1.0))
-
-
-def test_it_pays_before_looking():
-    problem = Problem(Logistic(), N, D, RowBounds(1.0))
-
-    def ask(oracle, spend):
-        oracle.perturbed_minimum(spend=spend)
-
-    check_pays_before_looking(ask, problem, REPLACE, calculus=PerturbedGaussianDP())
 
 
 def slopes_of_answers(draws=300):

@@ -12,19 +12,14 @@ from skdp.privacy import Adjacency, PrivateOracle, SeededNoise
 from skdp.privacy.accounting import GaussianDP, Ledger, PureDP, Spend
 from skdp.privacy.queries import PerturbedMinimumQuery
 from skdp.privacy.rows import DenseRows
-from skdp.problem import Problem, RowBounds, RowMap, TargetBounds
+from skdp.problem import Problem, RowBounds, TargetBounds
 from skdp.problem.losses import (
-    Hinge,
     Huber,
     HuberisedHinge,
     Logistic,
-    Softmax,
     Squared,
     SquaredHinge,
-    Tukey,
 )
-from skdp.problem.penalties import L1, L2
-from skdp.testing import check_pays_before_looking
 
 REPLACE = Adjacency.REPLACE_ONE
 SHORT = HuberisedHinge(0.5)
@@ -138,28 +133,6 @@ def test_the_minimiser_is_found_for_the_longest_slope_that_can_be_drawn(kind, n,
     assert mechanism.output_noise_scale <= 0.6 * mechanism.noise_scale / query.strength
 
 
-@pytest.mark.parametrize(
-    ("loss", "penalty", "bounds"),
-    [
-        (Softmax(3), L2(1.0), RowBounds(1.0)),
-        (Hinge(), L2(1.0), RowBounds(1.0)),
-        (Tukey(), L2(1.0), RowBounds(1.0)),
-        (Logistic(), L1(1.0), RowBounds(1.0)),
-        (Squared(), L2(1.0), RowBounds(1.0)),
-        (
-            Squared(),
-            L2(1.0),
-            RowBounds(1.0, 0.0, TargetBounds(-1, 1), RowMap(np.ones(3), None, np.zeros(3), 2.0)),
-        ),
-    ],
-    ids=str,
-)
-def test_what_it_is_not_proved_for_is_refused(loss, penalty, bounds):
-    problem = Problem(loss, 10, 3, bounds, penalty=penalty)
-    with pytest.raises(ValueError, match=r"^PerturbedMinimumQuery needs"):
-        PerturbedMinimumQuery(problem, 0.5, 1.0, 1.0, pure=True)
-
-
 def test_one_of_several_classes_is_a_problem_of_two():
     rng = np.random.default_rng(8)
     X, codes = rng.normal(size=(60, 3)), rng.integers(0, 3, 60)
@@ -173,29 +146,6 @@ def test_one_of_several_classes_is_a_problem_of_two():
         expected = two.evaluate_under(DenseRows(X, (codes == label) * 1.0), slope)
         np.testing.assert_array_equal(found, expected)
         assert several.public() != two.public()
-
-
-@pytest.mark.parametrize(("loss", "weight"), [(Squared(), None), (Logistic(), (1.0, 2.0))], ids=str)
-def test_a_class_without_labels_or_with_weights_is_refused(loss, weight):
-    target = TargetBounds(-1.0, 1.0) if loss.of_residuals else None
-    problem = Problem(loss, 10, 3, RowBounds(1.0, target=target), class_weight=weight)
-    with pytest.raises(ValueError, match=r"^PerturbedMinimumQuery needs"):
-        PerturbedMinimumQuery(problem, 0.5, 1.0, 1.0, pure=True, label=1)
-
-
-def test_residuals_are_not_taken_with_gaussian_noise():
-    problem = Problem(Squared(), 10, 3, RowBounds(1.0, target=TargetBounds(-1.0, 1.0)))
-    with pytest.raises(ValueError, match=r"^PerturbedMinimumQuery needs"):
-        PerturbedMinimumQuery(problem, 0.5, 1.0, 1.0)
-
-
-def test_it_pays_before_looking():
-    problem = Problem(Logistic(), 40, 3, RowBounds(1.0))
-
-    def ask(oracle, spend):
-        oracle.perturbed_minimum(spend=spend)
-
-    check_pays_before_looking(ask, problem, REPLACE, calculus=PureDP())
 
 
 def oracle_of(calculus, delta):

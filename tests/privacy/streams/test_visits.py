@@ -21,7 +21,7 @@ from examples_of_visits import (
 from skdp.privacy import Adjacency, SystemNoise
 from skdp.privacy.mechanisms import prefix_sums_by
 from skdp.privacy.rows import DenseRows, SparseRows
-from skdp.privacy.streams import CallOfUnits, Visits
+from skdp.privacy.streams import Call, Visits
 
 every_mechanism = pytest.mark.parametrize("mechanism", ["blt", "toeplitz", "tree"])
 every_number = pytest.mark.parametrize("max_visits", [1, 2, 4])
@@ -94,7 +94,7 @@ def test_a_person_counts_once_in_a_batch():
 def test_a_call_is_cut_between_persons(kind):
     X, y = np.arange(12.0).reshape(6, 2), np.arange(6.0)
     store = kind(X if kind is DenseRows else sp.csr_array(X), y)
-    call = CallOfUnits(store, ["b", "a", "b", "c", "a", "b"])
+    call = Call(store, ["b", "a", "b", "c", "a", "b"])
     assert call.n_samples == 3
     assert call.labels == ["b", "a", "c"]
     assert call.rows.y.tolist() == [0, 2, 5, 1, 4, 3]
@@ -110,7 +110,7 @@ def test_a_call_is_cut_between_persons(kind):
 def test_calls_that_are_cut_are_put_in_an_order_that_is_as_likely_as_any_other():
     """So it tells nothing where in a call somebody's rows stood."""
     rows, noise = DenseRows(np.arange(8.0).reshape(4, 2), np.arange(4.0)), SystemNoise()
-    call, orders = CallOfUnits(rows, ["a", "b", "b", "c"]), Counter()
+    call, orders = Call(rows, ["a", "b", "b", "c"]), Counter()
     for _ in range(600):
         other = call.shuffled(noise)
         assert other.n_samples == 3
@@ -130,7 +130,7 @@ def test_who_is_in_the_first_block_of_a_call_that_is_cut_is_drawn(before):
 
 def test_a_call_is_put_in_order_only_where_it_is_cut(monkeypatch):
     seen = []
-    monkeypatch.setattr(CallOfUnits, "shuffled", lambda self, noise: seen.append(1) or self)
+    monkeypatch.setattr(Call, "shuffled", lambda self, noise: seen.append(1) or self)
     sums(1, calls_with(FAR, {1}))
     sums(1, calls_with(FAR, {1}, single=True))
     assert not seen
@@ -143,7 +143,7 @@ def test_a_call_is_put_in_order_only_where_it_is_cut(monkeypatch):
 def test_a_person_is_the_same_in_calls_with_labels_of_one_kind(name):
     rows, visits = DenseRows(np.zeros((3, 2)), np.zeros(3)), Visits(1)
     for k, labels in enumerate(ALIKE[name]):
-        call = CallOfUnits(rows, labels)
+        call = Call(rows, labels)
         visits.expect(call.kind)
         assert visits.admit(call.labels, k).tolist() == [k == 0] * 3
 
@@ -153,7 +153,7 @@ def test_calls_with_labels_of_another_kind_are_refused(name):
     rows = DenseRows(np.zeros((3, 2)), np.zeros(3))
     for first, second in (UNLIKE[name], UNLIKE[name][::-1]):
         visits = Visits(1)
-        visits.expect(CallOfUnits(rows, first).kind)
+        visits.expect(Call(rows, first).kind)
         with pytest.raises(ValueError, match="labels of one type in all rows"):
-            visits.expect(CallOfUnits(rows, second).kind)
-        visits.expect(CallOfUnits(rows, first).kind)
+            visits.expect(Call(rows, second).kind)
+        visits.expect(Call(rows, first).kind)

@@ -4,7 +4,6 @@ import pickle
 
 import numpy as np
 import pytest
-from examples_of_stream_terms import problems
 
 from skdp import BudgetExceededError
 from skdp.privacy import Adjacency, SeededNoise
@@ -19,7 +18,7 @@ from skdp.privacy.streams import (
     StreamSession,
 )
 from skdp.problem import Problem, RowBounds
-from skdp.problem.constraints import L1Ball, Simplex
+from skdp.problem.constraints import L1Ball
 from skdp.problem.losses import Logistic
 
 N, D = 40, 3
@@ -72,17 +71,6 @@ def exact(store, start, stop, k=0):
         vector = slope * x / 0.3
         total += vector / max(1.0, np.linalg.norm(vector))
     return total
-
-
-def test_pays_for_the_whole_stream_before_there_is_a_row():
-    ledger = Ledger(1.0, 1e-5)
-    spend = Spend(ledger.remaining)
-    plan = StreamPlan(1000, 0.3)
-    StreamSession(StreamOpening(PROBLEM, plan, Adjacency.REPLACE_ONE, spend), ledger, noise())
-    (event,) = ledger.receipt()
-    assert event.length == 1000
-    assert event.count == 1
-    assert 0.999999 * ledger.limit <= ledger.total <= ledger.limit
 
 
 def test_all_choices_of_vertices_are_paid_for_at_the_start():
@@ -168,41 +156,6 @@ def test_a_batch_may_come_in_pieces():
     np.testing.assert_allclose(pieces.release(), whole.release(), rtol=1e-12)
 
 
-@both_adjacencies
-@pytest.mark.parametrize("chosen", [False, True], ids=["sums", "scores"])
-def test_one_row_moves_one_term_by_at_most_the_sensitivity(adjacency, chosen):
-    """Given what was released, hence the same queries, over whole streams of neighbours."""
-    constraint = Simplex(2.0) if chosen else None
-    plan = StreamPlan(4, 0.3, "gumbel" if chosen else "blt")
-    largest = 0.0
-    for problem in problems(constraint):
-        declared = StreamOpening(problem, plan, adjacency, Spend(0.5))
-        rng = np.random.default_rng(0)
-        X, y = rng.normal(size=(8, problem.n_features)), rng.integers(0, 2, 8).astype(float)
-        queries = [StreamRequest(2, *rng.normal(size=(2, *problem.shape)), k) for k in range(4)]
-
-        def terms(X, y, kept=None, declared=declared, queries=queries):
-            out = []
-            for k, asked in enumerate(queries):
-                batch = [i for i in (2 * k, 2 * k + 1) if i != kept]
-                out.append(declared.query(asked).evaluate(DenseRows(X[batch], y[batch])))
-            return np.array(out)
-
-        for i in range(8):
-            near_X, near_y = X.copy(), y.copy()
-            if adjacency is Adjacency.REPLACE_ONE:
-                near_X[i], near_y[i] = -100 * X[i], 1 - y[i]
-                change = terms(near_X, near_y) - terms(X, y)
-            else:
-                change = terms(X, y, i) - terms(X, y)
-            assert not change[np.arange(4) != i // 2].any()
-            measure = np.ptp if chosen else np.linalg.norm
-            move = measure(change[i // 2]) / declared.sensitivity
-            assert move <= 1 + 1e-11
-            largest = max(largest, move)
-    assert largest > 0.4
-
-
 def test_more_rows_than_the_batch_waits_for_are_not_read():
     open_session = session()
     with pytest.raises(RuntimeError, match="a row is part of one batch"):
@@ -247,26 +200,6 @@ def test_a_failure_while_reading_closes_the_session():
         open_session.read(rows())
     with pytest.raises(RuntimeError, match="needs a complete batch"):
         open_session.release()
-
-
-@pytest.mark.parametrize("mechanism", [*sorted(PREFIX_SUMS), "gumbel"])
-def test_a_checkpoint_goes_on_as_if_nothing_had_been(mechanism):
-    problem = Problem(Logistic(), N, D, RowBounds(1.0), constraint=L1Ball(1.0))
-    store, answers = rows(), []
-    for stopped in (False, True):
-        source = noise(3)
-        declared = opening(StreamPlan(4, 0.3, mechanism), problem, amount=100.0)
-        ledger = Ledger(1e6, 1e-5, calculus=ZeroConcentratedDP())
-        open_session = StreamSession(declared, ledger, source)
-        for k in range(4):
-            open_session.ask(request(10, k))
-            open_session.read(store.part(10 * k, 10 * k + 7))
-            if stopped:
-                open_session = pickle.loads(pickle.dumps(open_session))
-                open_session.resume(source)
-            open_session.read(store.part(10 * k + 7, 10 * k + 10))
-            answers.append(open_session.release())
-    np.testing.assert_array_equal(answers[:4], answers[4:])
 
 
 def test_a_loaded_session_without_a_source_of_noise_releases_nothing():

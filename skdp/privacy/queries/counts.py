@@ -1,4 +1,4 @@
-"""Counts of test rows by label and by what a model says of them, maybe in several groups."""
+"""Counts of rows, or sums of their weights: by norm, target or outcome of a test; and of all."""
 
 from __future__ import annotations
 
@@ -7,12 +7,54 @@ from typing import ClassVar, Literal
 
 import numpy as np
 
-from ..rows.base import RowStore
+from ...problem.column_bounds import ColumnScaling
+from ..adjacency import Adjacency
 from ..rows.bounded_rows import RawBlock
 from ..rows.predicted_rows import PredictedBlock
-from .base import CellsQuery
+from .base import CellsQuery, CountQuery, coded, counted
 
+Histogrammed = Literal["row_norm", "target", "target_size"]
 Outcome = Literal["correctness", "prediction", "score"]
+
+
+@dataclass(frozen=True, eq=False)
+class HistogramQuery(CellsQuery):
+    """Number of rows with a value between public edges, or their total weight.
+
+    Parameters
+    ----------
+    of : {'row_norm', 'target', 'target_size'}
+        What is counted: the l2 norm of the features, the target, or its absolute value; all as
+        they came, before any clipping, but for the scale.
+    edges : ndarray of shape (m,)
+        Increasing. Bin k holds values in ``[edges[k-1], edges[k])``; bin 0 lies below all edges
+        and bin m above, so that every row falls in exactly one of m + 1 bins.
+    scaling : ColumnScaling, optional
+        Public scale that features are brought to before their norm is taken.
+    column : int, optional
+        Which target, where rows have several.
+    """
+
+    name: ClassVar[str] = "histogram"
+
+    of: Histogrammed
+    edges: np.ndarray
+    scaling: ColumnScaling | None = None
+    column: int | None = None
+
+    def public(self) -> tuple[object, ...]:
+        """The quantity that is counted, the edges, and scale and column if there are such."""
+        column = () if self.column is None else (self.column,)
+        scale = () if self.scaling is None else self.scaling.facts
+        return (self.of, self.edges, *column, *scale)
+
+    def _of_block(self, block: RawBlock) -> np.ndarray:
+        if self.of == "row_norm":
+            values = block.norms if self.scaling is None else block.norms_on(self.scaling)
+        else:
+            y = block.y if self.column is None else block.y[:, self.column]
+            values = y if self.of == "target" else np.abs(y)
+        return counted(values, self.edges, block.bounded_weights)
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,16 +96,12 @@ class OutcomeCountsQuery(CellsQuery):
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """Shape of the answer: groups, labels and outcomes."""
+        """Shape of the answer: groups, labels and outcomes; outcome 1 of two is correct."""
         if self.of == "correctness":
             return self.n_groups, 1, 2
         if self.edges is None:
             return self.n_groups, self.n_classes, self.n_classes
         return self.n_groups, 2, self.edges.size + 1
-
-    def evaluate(self, rows: RowStore) -> np.ndarray:
-        """The exact counts, of shape (groups, labels, outcomes); outcome 1 of two is correct."""
-        return rows.sum(self._of_block)
 
     def public(self) -> tuple[object, ...]:
         """The kind of outcome, the numbers of classes and groups; the edges and class if any."""
@@ -101,6 +139,27 @@ class OutcomeCountsQuery(CellsQuery):
         return np.searchsorted(self.edges, score, side="right")
 
 
-def coded(values: np.ndarray, size: int) -> np.ndarray:
-    """The nearest of the codes 0, ..., size - 1; 0 for what is not a number."""
-    return np.clip(np.nan_to_num(values), 0, size - 1).astype(np.intp)
+@dataclass(frozen=True, eq=False)
+class TotalWeightQuery(CountQuery):
+    """Sum of the weights of the rows, each in [0, 1]; a number (array of shape ()).
+
+    Guarantees
+    ----------
+    - It moves by at most 1, both if a row of weight 1 gives way to one of weight 0 and if it is
+      zeroed out. Both are attained.
+    """
+
+    name: ClassVar[str] = "total_weight"
+
+    def sensitivity(self, adjacency: Adjacency) -> float:
+        """1, under both relations."""
+        del adjacency
+        return 1.0
+
+    def public(self) -> tuple[object, ...]:
+        """Nothing: there is one such query."""
+        return ()
+
+    def _of_block(self, block: RawBlock) -> np.ndarray:
+        weights = block.bounded_weights
+        return np.array(float(len(block.y)) if weights is None else float(weights.sum()))

@@ -1,0 +1,229 @@
+"""Choices of ``'auto'``: solver and preconditioner, by parameters and public facts alone."""
+
+from __future__ import annotations
+
+from math import inf, isfinite, sqrt
+from typing import Any
+
+from ..privacy.accounting.calculus import Calculus, GaussianDP
+from ..privacy.accounting.gdp import mu as gaussian_mu
+from ..privacy.accounting.promise import nominal
+from ..problem.constraints import Constraint
+from ..problem.problem import Problem
+from ..solvers import SOLVERS, PreconditionedGD, Solver, TrackedGD, kind_of
+from ..solvers.minibatches import refuse_batch_size
+from ..solvers.preconditioning import (
+    FrequencyScaling,
+    IterativeWhitening,
+    Preconditioner,
+    Whitening,
+    WideWhitening,
+)
+
+# Fewer rows do not tell at ordinary budgets which of the features matter, and so few features can
+# all be fitted.
+_FEW_ROWS, _FEW_FEATURES = 400, 20
+# Share of the iterates of tracked_gd that are averaged if it starts at an earlier model.
+_AVERAGE_FROM_A_MODEL = 0.8
+# From so many features on, and so many a row, noisy vertices of an l1 ball or a simplex beat noisy
+# gradients.
+_MANY_FEATURES, _FEATURES_A_ROW = 100, 0.25
+# Beyond, matrices of that many rows and columns take longer than all else.
+_MOST_ROWS_OF_W = 2000
+# Bound on the noise of scores with many features, among which that of tables would be too large.
+_SCORE_NOISE_OF_WIDE = 1.5
+# Beyond this mu clips grow, and the constants of few steps were not made for it.
+_ORDINARY = 2.0
+
+
+def choose(
+    solver: str | Solver,
+    problem: Problem,
+    *,
+    conditioned: bool | None = None,
+    started: bool | None = None,
+) -> tuple[Solver, str | None]:
+    """The solver for a problem, and the ground on which ``'auto'`` chose it, else None.
+
+    Parameters
+    ----------
+    solver : str or Solver
+        An option string, a configured solver, or ``'auto'``, which decides by public facts:
+        ``'dda'`` for rows at several sites, else
+        ``'screening'`` for squared loss with an l1 penalty unless rows and features are few,
+        ``'frank_wolfe'`` under an l1 ball or on a simplex with many features,
+        ``'tracked_gd'`` for regression in conditioned coordinates, ``'dual_averaging'`` for
+        classification of sparse rows there, ``'gd'`` for all else.
+    problem : Problem
+        What is to be solved.
+    conditioned : bool, optional
+        Whether rows will be in private coordinates. By default whether the problem's are.
+    started : bool, optional
+        Whether the fit will start at an earlier model. By default whether the problem names one.
+    """
+    if solver != "auto":
+        return named(solver), None
+    if conditioned is None:
+        conditioned = problem.bounds.row_map is not None
+    if started is None:
+        started = problem.initial is not None
+    few = problem.n_samples < _FEW_ROWS and problem.n_features <= _FEW_FEATURES
+    if problem.sites is not None:
+        found, reason = "dda", "rows lie at several sites"
+    elif problem.penalty.selects and problem.loss.squared and not few:
+        found, reason = "screening", "an l1 penalty expects few features to matter"
+    elif not conditioned and _many_vertices(problem):
+        found, reason = "frank_wolfe", "vertices suit many features"
+    elif conditioned and problem.wide and not problem.loss.of_residuals:
+        found, reason = "dual_averaging", "sparse rows of many features, in private coordinates"
+    elif conditioned and problem.loss.of_residuals:
+        reason = "regression in private coordinates"
+        # A start that is nearly right need not be waited for.
+        if started:
+            return TrackedGD(average=_AVERAGE_FROM_A_MODEL), f"{reason}, from an earlier model"
+        found = "tracked_gd"
+    else:
+        found, reason = "gd", "no other suits these rows and parameters better"
+    return kind_of(found)(), reason
+
+
+def choose_for_stream(solver: str | Solver, problem: Problem, *, buffer: bool) -> Solver:
+    """The solver for a stream.
+
+    Parameters
+    ----------
+    solver : str or Solver
+        An option string, a configured solver, or ``'auto'``, which decides by public facts:
+        ``'blocks'`` if rows may be kept for a while; if not, ``'frank_wolfe'`` for an l1 ball or a
+        simplex and a smooth loss, else ``'ftrl'``.
+    problem : Problem
+        What is to be solved.
+    buffer : bool
+        Whether rows may be kept until their block is full.
+    """
+    if isinstance(solver, Solver):
+        refuse_batch_size("partial_fit", solver)
+        return solver
+    if solver == "auto":
+        vertices = problem.constraint.axis_vertices and isfinite(problem.loss.smoothness)
+        solver = "blocks" if buffer else "frank_wolfe" if vertices else "ftrl"
+    return kind_of(solver)()
+
+
+def choose_preconditioner(
+    precondition: str | Preconditioner | None,
+    solver: str | Solver,
+    problem: Problem,
+    *,
+    mu: float = inf,
+    block: bool = False,
+) -> Preconditioner | None:
+    """The preconditioner that brings rows to other coordinates, by parameters and public facts.
+
+    Parameters
+    ----------
+    precondition : {'auto', 'diagonal', 'full', 'wide'}, Preconditioner or None
+        What the user asked for. For classes ``'auto'`` whitens rows before a solver that clips
+        gradients, or damps frequent features if rows are sparse and have more than a thousand; for
+        regression it whitens them repeatedly before ``'tracked_gd'``. It leaves rows as they are
+        if a penalty or constraint is tied to the user's coordinates. ``'wide'`` is ``'auto'`` where
+        rows and budget are too small for wide whitening.
+    solver : str or Solver
+        What the user asked for.
+    problem : Problem
+        What is to be solved.
+    mu : float, default=inf
+        Gaussian-DP parameter of the budget that will be left.
+    block : bool, default=False
+        Whether further blocks of a stream will follow, which can use what it finds.
+    """
+    auto = solver == "auto"
+    kind = None if auto else kind_of(solver)
+    of_classes = problem.bounds.target is None
+    if precondition == "full":
+        return Whitening(full=True) if of_classes else IterativeWhitening(least=0.0)
+    if precondition == "diagonal":
+        return Whitening(full=False)
+    if precondition == "wide":
+        wide = WideWhitening()
+        wide.check(problem)
+        if wide.acts(problem, mu, known=False):
+            return wide
+        precondition = "auto"
+    if precondition is None or isinstance(precondition, Preconditioner):
+        return precondition
+    if problem.tied_to_coordinates:
+        return None
+    if of_classes:
+        # Coordinates pay where gradients, not rows, are clipped in them.
+        if kind is not None and not kind.descends:
+            return None
+        return FrequencyScaling() if problem.wide else Whitening()
+    # Another solver than the one made for it has no use for it.
+    wanted = kind is None or kind.whitened
+    possible = not problem.wide and problem.n_rows <= _MOST_ROWS_OF_W
+    if not (wanted and possible and problem.loss.of_residuals):
+        return None
+    # What is learned of the coordinates in a small block is used in the large ones to come.
+    return IterativeWhitening(least=0.0, shrink=True) if block else IterativeWhitening()
+
+
+def settled_calculus(
+    solver: str | Solver, constraint: Constraint | None, *, selects: bool
+) -> Calculus | None:
+    """Calculus of a fit, if it is the same whatever the rows are like; else None.
+
+    Parameters
+    ----------
+    solver : str or Solver
+        An option string or a configured solver.
+    constraint : Constraint or None
+        Feasible set.
+    selects : bool
+        Whether ``'auto'`` may choose a solver that selects features for this estimator.
+    """
+    if solver == "auto":
+        vertices = constraint is not None and constraint.axis_vertices
+        return None if selects or vertices else GaussianDP()
+    if not isinstance(solver, Solver) and solver not in SOLVERS:
+        return None
+    given = named(solver)
+    return given.calculus if given.settled else None
+
+
+def named(solver: str | Solver) -> Solver:
+    """A solver that an option string names, or the one that is given."""
+    return solver if isinstance(solver, Solver) else kind_of(solver)()
+
+
+def planned_mu(model: Any) -> float:
+    """Gaussian-DP parameter of the whole budget, or of a large one where epsilon is infinite.
+
+    For pure epsilon it is that of Gaussian noise of the same length.
+
+    Parameters
+    ----------
+    model : estimator
+        Its epsilon, ``delta_`` and number of features are read.
+    """
+    if model.delta_ == 0:
+        return nominal(model.epsilon) / sqrt(model.n_features_in_ + 1)
+    return gaussian_mu(nominal(model.epsilon), model.delta_)
+
+
+def in_few_steps(preconditioner: Preconditioner, problem: Problem, mu: float) -> Solver | None:
+    """The solver of few preconditioned steps, where these do what many do; else None."""
+    few = problem.loss.log_odds and mu <= _ORDINARY and preconditioner.resolves(problem, mu)
+    if not few:
+        return None
+    if isinstance(preconditioner, WideWhitening):
+        return PreconditionedGD(score_noise=_SCORE_NOISE_OF_WIDE)
+    return PreconditionedGD()
+
+
+def _many_vertices(problem: Problem) -> bool:
+    """True if there are so many vertices that moving towards one of them beats gradients."""
+    if not (problem.constraint.axis_vertices and problem.penalty.separable):
+        return False
+    many = max(_MANY_FEATURES, _FEATURES_A_ROW * problem.n_actual)
+    return problem.n_features >= many and isfinite(problem.loss.smoothness)

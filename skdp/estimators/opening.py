@@ -1,0 +1,138 @@
+"""Opening of data: checks of what ``fit`` was given, and the row store that the kernel makes."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, ClassVar, final
+
+import numpy as np
+from sklearn.base import is_regressor
+from sklearn.utils.validation import _get_feature_names, validate_data
+
+from ..federated import DaskSites
+from ..privacy.adjacency import Adjacency
+from ..privacy.rows.base import RowStore
+from ..privacy.rows.chunked import Chunks
+from ..privacy.rows.dask_rows import is_collection, labels_of
+from ..privacy.rows.privacy_units import PrivacyUnits
+from ..privacy.rows.reading import columns_of, redacted, strict_checks
+from ..privacy.rows.row_stores import row_store
+from ..privacy.sites.remote_rows import RemoteRows
+from ..problem.sites import Sites
+from ..validation import telling_sizes
+from .refusals import of_chunks, of_dask_sites, of_groups, of_units_at_sites, refuse
+
+# Options of scikit-learn's checks of rows.
+ACCEPTED: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
+
+
+class DataOpener(ABC):
+    """Opener of data for a model, wherever they lie; it reads no row but to check it."""
+
+    epsilon: float
+    delta: float | None
+    delta_: float
+    adjacency: str
+    max_weight: float
+    n_features_in_: int
+    feature_names_in_: np.ndarray
+
+    # Whether y may be a table of several targets, which are fitted together.
+    _several_targets: ClassVar[bool] = False
+    # Number of columns of y, and their names, if it is such a table.
+    _target_columns: int | None = None
+    _target_names: Any = None
+
+    @abstractmethod
+    def _prepare_targets(self, y: np.ndarray | None) -> Callable[[np.ndarray], np.ndarray]:
+        """Check what is public about targets and return the function that encodes them.
+
+        ``y`` is None if targets come in chunks.
+        """
+
+    @property
+    def _takes_tables(self) -> bool:
+        """True if several targets can be fitted at once, with these settings."""
+        return self._several_targets
+
+    @final
+    def _open(
+        self, X: Any, y: Any, sample_weight: Any = None, privacy_unit: Any = None
+    ) -> tuple[RowStore, np.dtype]:
+        """Validate the data, and let the kernel lay them in a row store."""
+        if isinstance(X, DaskSites):
+            refuse(self, of_dask_sites(self, y, sample_weight))
+            self.delta_ = X.delta if self.delta is None else self.delta_
+            budget = self.epsilon, self.delta_, Adjacency(self.adjacency)
+            remote = X.opened(self._prepare_targets(None), *budget)
+            refuse(self, of_units_at_sites(remote.unit, privacy_unit))
+            return self._named(remote), remote.dtype
+        if isinstance(X, Chunks):
+            refuse(self, of_chunks(y, sample_weight, privacy_unit))
+        collected = any(map(is_collection, (X, y, sample_weight, privacy_unit)))
+        if collected or isinstance(X, Chunks):
+            # Where classes are to be read off y of a collection, its workers do.
+            read = collected and getattr(self, "classes", ()) is None
+            encode = self._prepare_targets(labels_of(y) if read else None)
+            of = {"tables": self._several_targets, "privacy_unit": privacy_unit}
+            rows = row_store(X, y, encode, sample_weight, self.max_weight, **of)
+            self._target_names = getattr(y, "columns", None)
+            return self._named(rows), getattr(rows, "dtype", np.dtype(np.float64))
+        units = None
+        if privacy_unit is not None:
+            units = PrivacyUnits.of(privacy_unit)
+            units.check(X, y, sample_weight)
+        with telling_sizes(units is None):
+            return self._open_arrays(X, y, sample_weight, units)
+
+    @final
+    def _open_arrays(
+        self, X: Any, y: Any, sample_weight: Any, units: PrivacyUnits | None
+    ) -> tuple[RowStore, np.dtype]:
+        columns = redacted(columns_of, y)
+        # For settings of one target a table of one column is a vector that was passed as one.
+        table = self._takes_tables if columns == 1 else self._several_targets and bool(columns)
+        if not table and (columns or 1) > 1:
+            instead = " or use DPLinearRegression," if is_regressor(self) else ""
+            raise ValueError(
+                f"{type(self).__name__} needs one target a row, in a vector, got a table of "
+                f"{columns} columns. Fit one column at a time,{instead} each fit with a part of "
+                "the budget."
+            )
+        self._target_names = redacted(_get_feature_names, y) if table else None
+        X, y = redacted(validate_data, self, X, y, multi_output=table, **ACCEPTED)
+        self._target_columns = columns_of(y)
+        with strict_checks():
+            encode = self._prepare_targets(y)
+        return row_store(X, y, encode, sample_weight, self.max_weight, units), X.dtype
+
+    @final
+    def _sites(self, groups: Any, rows: RowStore) -> Sites | None:
+        """Sites of the rows, if they do not lie all together."""
+        refuse(self, of_groups(groups, rows))
+        if isinstance(rows, RemoteRows):
+            return rows.sites
+        return self._sites_of(groups, rows.n_samples)
+
+    @final
+    def _sites_of(self, groups: Any, n_samples: int) -> Sites | None:
+        """Sites named by labels of rows, if there are labels."""
+        if groups is None:
+            return None
+        sites = Sites.of_groups(groups)
+        if sites.n_samples != n_samples:
+            raise ValueError(
+                f"{type(self).__name__} needs one label in groups for each of {n_samples} rows, "
+                f"got {sites.n_samples}."
+            )
+        return sites
+
+    @final
+    def _named(self, rows: Any) -> RowStore:
+        self._target_columns = rows.target_columns
+        self.n_features_in_ = rows.n_features
+        self.__dict__.pop("feature_names_in_", None)
+        if rows.feature_names is not None:
+            self.feature_names_in_ = np.array(rows.feature_names, dtype=object)
+        return rows

@@ -1,0 +1,552 @@
+"""Stages of a fit: each is one release, with what it is for, its share of the budget, and who asks.
+
+A stage is made by ``wanted`` from parameters and public facts, or not at all. What depends on
+answers is decided while it runs. A new kind of release is a class here and its line in
+:func:`skdp.estimators.fit_plan.plan_fit`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from math import ceil, isinf, sqrt
+from typing import TYPE_CHECKING, ClassVar, Self
+
+import numpy as np
+
+from ..preprocessing.column_ranges import (
+    HIDES_THE_SELDOM,
+    RANGES_OF_SCALE,
+    Search,
+    private_column_bounds,
+    private_column_moments,
+    private_column_sizes,
+    private_large_columns,
+    tail_of_sizes,
+)
+from ..privacy.accounting.calculus import Calculus, PerturbedGaussianDP
+from ..privacy.accounting.ledger import Budget
+from ..privacy.adjacency import Adjacency, PrivacyUnit
+from ..privacy.oracle_factory import PrivacyTerms
+from ..problem.bounds import RowBounds, TargetBounds
+from ..problem.column_bounds import ColumnBounds, ColumnScaling
+from ..problem.problem import Problem
+from ..problem.sites import Sites
+from ..solvers import Solution, Solver
+from ..solvers.preconditioning import (
+    COUNT_SHARE,
+    Preconditioner,
+    asks_for_counts,
+    with_class_prior,
+)
+from ..solvers.temperature import Temperature, plan_temperature
+from .choices import choose_preconditioner, named, planned_mu
+from .progress import EarlierModel, Released
+from .range_finding import (
+    private_data_norm,
+    private_target_bounds,
+    seen_targets,
+    warn_of_target_bounds,
+)
+
+if TYPE_CHECKING:
+    from ..privacy.oracle import Oracle
+    from .base import PrivateLinearModel
+    from .fit_plan import FitPlan
+
+# The model that a fit or a part of a stream starts from, if there is one.
+Origin = EarlierModel | Released | None
+
+# Share of mu^2 that is set aside for a bound that the user did not give.
+_BOUND_SHARE = 0.04
+# Ranges or sizes of single columns: their share; the share of rows that is looked for beyond each
+# end, and by what intervals are lengthened then.
+_COLUMNS_SHARE, _TAIL, _STRETCH = 0.15, 0.01, 2.0
+# Where noise leaves out more rows at each end, or more entries of a row, sizes are looked for, and
+# ranges of large columns alone; where it leaves out more rows beyond sizes, columns stay as they
+# are, and beyond half of that it leaves too little for the large columns.
+_MOST_LEFT_OUT, _MOST_OF_A_ROW, _MOST_BEYOND = 0.2, 1.5, 0.3
+# Share for a look at whether given target bounds hold the targets; and the rows times mu from which
+# it tells.
+_CHECK_SHARE, _CHECK_TELLS = 0.01, 150.0
+# Bounds for targets that are not given take a larger share, up to a half, if rows are few: without
+# them a fit says nothing.
+_EVIDENCE_FOR_TARGETS, _MOST_FOR_TARGETS = 1000.0, 0.5
+# Share of mu^2 for what weighted rows weigh together, and its largest noise, in rows, at which it
+# is asked; a total that is smaller, in rows, could not be told from zero.
+TOTAL_SHARE, _VISIBLE, _LEAST_TOTAL = 0.01, 0.1, 1e-6
+# Share of the budget that a perturbed minimum has to keep, with room for rounding.
+_MORE_THAN_HALF = 0.52
+
+
+@dataclass(frozen=True)
+class Case:
+    """Parameters and public facts of a fit, by which its stages are planned.
+
+    Parameters
+    ----------
+    model : estimator
+        Only its parameters are read.
+    problem : Problem
+        To be solved, with stand-ins for bounds that are missing.
+    weighted : bool
+        Whether rows have weights.
+    unit : PrivacyUnit
+        What is protected.
+    origin : EarlierModel or Released, optional
+        The model to start from.
+    found : RowBounds, optional
+        Bounds that an earlier part of a stream has paid for.
+    block : bool
+        Whether further blocks of a stream will follow.
+    """
+
+    model: PrivateLinearModel
+    problem: Problem
+    weighted: bool = False
+    unit: PrivacyUnit = PrivacyUnit.ROW
+    origin: Origin = None
+    found: RowBounds | None = None
+    block: bool = False
+
+    @cached_property
+    def mu(self) -> float:
+        """Gaussian-DP parameter of the whole budget."""
+        return planned_mu(self.model)
+
+    @property
+    def asked(self) -> str | Solver:
+        """Solver, or its name, as parameters give it."""
+        return self.model._batch_solver
+
+    @property
+    def adjacency(self) -> Adjacency:
+        """Neighbouring relation."""
+        return Adjacency(self.model.adjacency)
+
+    @property
+    def central(self) -> bool:
+        """True if somebody may ask about all rows together."""
+        return self.problem.sites is None if self.asked == "auto" else named(self.asked).central
+
+    @property
+    def classifies(self) -> bool:
+        """True if targets are classes."""
+        return self.problem.bounds.target is None
+
+    @property
+    def evidence_of_targets(self) -> float:
+        """Number of rows times mu, of which each of several targets has a part."""
+        target = self.problem.bounds.target
+        each = 1.0 if target is None else sqrt(target.n_targets)
+        return self.problem.n_samples * self.mu / each
+
+
+@dataclass
+class FitState:
+    """State of a fit whose stages run: parameters, public facts, and paid answers.
+
+    Parameters
+    ----------
+    model : estimator
+        Only its parameters are read.
+    plan : FitPlan
+        Whose stages run.
+    bounds : RowBounds
+        Given, found by earlier parts of a stream, or stand-ins for those to be found.
+    budget : Budget
+        The whole, or what the total weight has left of it.
+    rng : Generator
+        Public randomness.
+    origin : EarlierModel or Released, optional
+        The model to start from.
+    sites : Sites, optional
+        Where rows lie, if not all together.
+    whole_units : bool
+        Whether rows of a privacy unit lie together.
+    n_samples : int
+        Number of rows or units, or the total weight of weighted ones as a number of rows of the
+        largest weight.
+    """
+
+    model: PrivateLinearModel
+    plan: FitPlan
+    bounds: RowBounds
+    budget: Budget
+    rng: np.random.Generator
+    origin: Origin
+    sites: Sites | None
+    whole_units: bool
+    n_samples: int
+    solution: Solution = field(init=False)
+    _problem: Problem | None = field(init=False, default=None)
+
+    @property
+    def problem(self) -> Problem:
+        """The problem; it is stated once all bounds are there."""
+        if self._problem is None:
+            plan, n, rows = self.plan, self.n_samples, self.plan.n_samples
+            kind = {"sparse": plan.sparse, "weighted": plan.weighted}
+            stated = self.model._stated(n, self.bounds, **kind)
+            actual = None if n == rows else rows
+            self._problem = replace(
+                stated, sites=self.sites, actual_rows=actual, whole_units=self.whole_units
+            )
+            if self.origin is not None:
+                start = self.origin.start(self._problem)
+                self._problem = replace(self._problem, initial=start)
+        return self._problem
+
+    @problem.setter
+    def problem(self, problem: Problem) -> None:
+        self._problem = problem
+
+
+@dataclass(frozen=True)
+class Stage(ABC):
+    """One release of a fit; print it for the words of the plan.
+
+    Parameters
+    ----------
+    share : float
+        Most that it costs, as a share of mu^2: of the whole budget for a bound, of what the stages
+        before have left for others.
+    """
+
+    share: float
+    # What the release is for: the words of ledger, log, progress and report.
+    purpose: ClassVar[str]
+    # Name among the bounds of the plan, if it finds one.
+    bound: ClassVar[str | None] = None
+
+    @abstractmethod
+    def run(self, fit: FitState, oracle: Oracle) -> None:
+        """Ask, and put what follows from the answers into the state."""
+
+    def __str__(self) -> str:
+        """Words of the plan; empty if there is nothing to be paid."""
+        rest = "" if self.bound else " of the rest"
+        return f"{self.bound or self.purpose}, up to {self.share:.0%}{rest}"
+
+
+@dataclass(frozen=True)
+class TotalWeight(Stage):
+    """Noisy total weight of weighted rows: how much evidence there is, how long gradients are."""
+
+    purpose = "total weight of the rows"
+
+    @classmethod
+    def wanted(cls, case: Case, solver: Solver, calculus: Calculus) -> Self | None:
+        """None where noise would drown it, so that the number of rows stands in."""
+        if not (case.weighted and solver.central):
+            return None
+        model = case.model
+        terms = PrivacyTerms(model.epsilon, model.delta_, case.adjacency, calculus)
+        room = terms.ledger().remaining
+        visible = _VISIBLE * case.problem.n_samples * sqrt(room * TOTAL_SHARE) >= 1.0
+        return cls(TOTAL_SHARE) if visible else None
+
+    def run(self, fit: FitState, oracle: Oracle) -> None:
+        """Ask for the total, as a number of rows of the largest weight."""
+        spend = oracle.budget.fraction(self.share).whole()
+        total, noise = oracle.total_weight(spend=spend)
+        n = fit.n_samples
+        fit.n_samples = min(n, max(ceil(max(noise, _LEAST_TOTAL * n)), round(float(total))))
+        fit.budget = oracle.budget
+
+    def __str__(self) -> str:
+        return f"total weight, {self.share:.0%}"
+
+
+@dataclass(frozen=True)
+class ColumnRanges(Stage):
+    """Two quantiles of each column, and moments between them, which give columns one scale."""
+
+    purpose = bound = "ranges of columns"
+
+    def run(self, fit: FitState, oracle: Oracle) -> None:
+        """Find quantiles, unless weighted rows have turned out to weigh too little together."""
+        whole, sizes = fit.budget.fraction(self.share), (fit.n_samples, fit.model.n_features_in_)
+        ranges = whole.fraction(RANGES_OF_SCALE)
+        if Search.planned(oracle.adjacency, ranges, *sizes, tail=_TAIL, within=False) is not None:
+            found = private_column_bounds(oracle, ranges, *sizes, tail=_TAIL, stretch=_STRETCH)
+            _bring_to_scale(fit, oracle, found, whole.fraction(1 - RANGES_OF_SCALE))
+
+
+@dataclass(frozen=True)
+class ColumnSizes(Stage):
+    """Sizes of columns to a factor of 4, ranges of the large ones, and moments within."""
+
+    purpose = bound = "sizes of columns"
+
+    def run(self, fit: FitState, oracle: Oracle) -> None:
+        """Find sizes, unless weighted rows have turned out to weigh too little together."""
+        whole, sizes = fit.budget.fraction(self.share), (fit.n_samples, fit.model.n_features_in_)
+        ranges, third = whole.fraction(RANGES_OF_SCALE), whole.fraction(1 / 3)
+        hidden, rougher = (tail_of_sizes(oracle.adjacency, b, *sizes) for b in (ranges, third))
+        if hidden > _MOST_BEYOND:
+            return
+        # Rougher sizes hide more of the columns that are seldom not zero. Where nothing but the
+        # commonest of them is seen anyway, ranges of large columns are worth that.
+        if hidden > HIDES_THE_SELDOM and rougher <= _MOST_BEYOND / 2:
+            found = private_column_sizes(oracle, third, *sizes)
+            found = private_large_columns(oracle, found, fit.n_samples, third)
+            _bring_to_scale(fit, oracle, found, third)
+        else:
+            found = private_column_sizes(oracle, ranges, *sizes)
+            _bring_to_scale(fit, oracle, found, whole.fraction(1 - RANGES_OF_SCALE))
+
+
+def scales_wanted(case: Case) -> ColumnRanges | ColumnSizes | None:
+    """The stage that brings columns to one scale.
+
+    None where the penalty is about the user's units, or noise would hide the sizes.
+    """
+    problem = case.problem
+    known = problem.bounds.scaling is not None or problem.bounds.feature_bound is not None
+    if known or "data_norm" not in case.model._bounds_to_find or not case.central:
+        return None
+    if problem.tied_to_coordinates or problem.wide or problem.sites is not None:
+        return None
+    budget = Budget(case.mu**2 * _COLUMNS_SHARE * RANGES_OF_SCALE)
+    sizes = problem.n_actual, problem.n_features
+    search = Search.planned(case.adjacency, budget, *sizes, tail=_TAIL, within=False)
+    if search is not None and search.tail <= min(_MOST_LEFT_OUT, _MOST_OF_A_ROW / sizes[1]):
+        return ColumnRanges(_COLUMNS_SHARE)
+    # Later parts of a stream look for what the first were too small to see.
+    seen = tail_of_sizes(case.adjacency, budget, *sizes) <= _MOST_BEYOND
+    return ColumnSizes(_COLUMNS_SHARE) if seen and case.found is None else None
+
+
+def _bring_to_scale(fit: FitState, oracle: Oracle, bounds: ColumnBounds, moments: Budget) -> None:
+    """Scale columns by means and variances within bounds, where rows all count alike."""
+    if fit.plan.weighted:
+        scaling = ColumnScaling.of_bounds(bounds, sparse=fit.plan.sparse)
+    else:
+        mean, var = private_column_moments(oracle, bounds, fit.n_samples, moments.whole())
+        scaling = ColumnScaling.standard(bounds, mean, np.sqrt(var), sparse=fit.plan.sparse)
+    fit.bounds = replace(fit.bounds, scaling=scaling)
+
+
+@dataclass(frozen=True)
+class DataNorm(Stage):
+    """A norm that about 95 % of the rows do not exceed."""
+
+    purpose, bound = "length of the rows", "data_norm"
+
+    @classmethod
+    def wanted(cls, case: Case, scales: Stage | None) -> Self | None:
+        """None if it is given, or known from an earlier part with columns on the same scale."""
+        missing = "data_norm" in case.model._bounds_to_find
+        anew = case.found is None or scales is not None
+        return cls(_BOUND_SHARE) if missing and anew else None
+
+    def run(self, fit: FitState, oracle: Oracle) -> None:
+        """Find the norm, of rows on the scale that columns have been brought to."""
+        budget, sizes = fit.budget.fraction(self.share), (fit.n_samples, fit.model.n_features_in_)
+        norm = private_data_norm(oracle, budget, *sizes, fit.bounds.scaling)
+        constant = fit.model._intercept_value(norm)
+        fit.bounds = replace(fit.bounds, data_norm=norm, intercept_value=constant)
+
+
+@dataclass(frozen=True)
+class TargetRange(Stage):
+    """An interval for each target that holds about 99 % of it."""
+
+    purpose, bound = "range of the targets", "target_bounds"
+
+    @classmethod
+    def wanted(cls, case: Case) -> Self | None:
+        """None if it is given, or an earlier part was large enough to see it."""
+        if "target_bounds" not in case.model._bounds_to_find:
+            return None
+        if case.found is not None and seen_targets(case.found.target):
+            return None
+        share = _EVIDENCE_FOR_TARGETS / case.evidence_of_targets**2
+        return cls(min(max(share, _BOUND_SHARE), _MOST_FOR_TARGETS))
+
+    def run(self, fit: FitState, oracle: Oracle) -> None:
+        """Find the interval of each target by an equal part of the budget."""
+        columns, centred = columns_of_targets(fit.bounds), fit.model.fit_intercept
+        each = oracle.budget.fraction(self.share / len(columns))
+        found = [
+            private_target_bounds(oracle, each, fit.n_samples, centred=centred, column=column)
+            for column in columns
+        ]
+        fit.bounds = replace(fit.bounds, target=TargetBounds.joined(found))
+
+
+@dataclass(frozen=True)
+class TargetCheck(Stage):
+    """A look at whether given target bounds hold the targets, which may end in a warning."""
+
+    purpose = bound = "check of target_bounds"
+
+    @classmethod
+    def wanted(cls, case: Case) -> Self | None:
+        """None where noise would hide it, and for solvers whose releases the user has chosen."""
+        given = not case.classifies and "target_bounds" not in case.model._bounds_to_find
+        if not given or case.found is not None or not case.central or case.asked != "auto":
+            return None
+        return cls(_CHECK_SHARE) if case.evidence_of_targets >= _CHECK_TELLS else None
+
+    def run(self, fit: FitState, oracle: Oracle) -> None:
+        """Look at each target by an equal part of the budget."""
+        columns, target = columns_of_targets(fit.bounds), fit.bounds.target
+        assert target is not None
+        each = fit.budget.fraction(self.share / len(columns)).whole()
+        for column, low, high in zip(columns, *map(np.ravel, target.ends), strict=True):
+            one = TargetBounds(low, high, fit.model.fit_intercept)
+            warn_of_target_bounds(oracle, each, fit.n_samples, one, column=column)
+
+
+@dataclass(frozen=True)
+class Coordinates(Stage):
+    """Coordinates of the rows in which noise hurts less.
+
+    Parameters
+    ----------
+    share : float
+        Most that it costs, see :class:`Stage`.
+    preconditioner : Preconditioner
+        Finds them.
+    acts : bool
+        Whether rows and budget seem to be enough for it. It looks again when it runs.
+    """
+
+    purpose = "coordinates of the features"
+
+    preconditioner: Preconditioner
+    acts: bool
+
+    @classmethod
+    def wanted(cls, case: Case, left: float, *, settled: bool) -> Self | None:
+        """Kind by parameters; ``settled`` says that all bounds are there already."""
+        problem, mu = case.problem, case.mu * sqrt(left)
+        if not case.central:
+            return None
+        wish = case.model.precondition
+        found = choose_preconditioner(wish, case.asked, problem, mu=mu, block=case.block)
+        if found is None:
+            return None
+        found.check(problem)
+        origin = case.origin if settled else None
+        known = origin is not None and origin.coordinates(problem.bounds) is not None
+        acts = found.acts(problem, mu, known=known)
+        return cls(getattr(found, "share", 0.0) if acts else 0.0, found, acts)
+
+    def run(self, fit: FitState, oracle: Oracle) -> None:
+        """State the problem in the coordinates, from those of the earlier model if it has some."""
+        known = None if fit.origin is None else fit.origin.coordinates(fit.bounds)
+        asked = oracle.for_problem(fit.problem)
+        fit.problem = self.preconditioner.prepare(fit.problem, asked, fit.rng, known)
+
+    def __str__(self) -> str:
+        if not self.acts:
+            return ""
+        cost = f", up to {self.share:.0%} of the rest" if self.share else ""
+        return f"coordinates by {type(self.preconditioner).__name__}{cost}"
+
+
+@dataclass(frozen=True)
+class ClassCounts(Stage):
+    """Frequencies of the classes, where noise does not hide them."""
+
+    purpose = "frequencies of the classes"
+
+    @classmethod
+    def wanted(cls, case: Case, solver: Solver) -> Self | None:
+        """None for solvers that do not start at the point that they are given, or leave it."""
+        balanced = case.model._balanced
+        used = case.classifies and (balanced or solver.descends)
+        return (
+            cls(COUNT_SHARE) if used and asks_for_counts(case.problem, balanced=balanced) else None
+        )
+
+    def run(self, fit: FitState, oracle: Oracle) -> None:
+        """Start at the log-odds of the classes, and weigh classes if that is asked for."""
+        fit.problem = with_class_prior(fit.problem, oracle, balanced=fit.model._balanced)
+
+    def __str__(self) -> str:
+        return f"class counts, up to {self.share:.0%} of the rest"
+
+
+@dataclass(frozen=True)
+class Solve(Stage):
+    """The coefficients, by a solver that has all that is left but for what follows it.
+
+    Parameters
+    ----------
+    share : float
+        Most that it costs, see :class:`Stage`.
+    solver : Solver
+        With its hyperparameters.
+    """
+
+    purpose = "coefficients"
+
+    solver: Solver
+
+    def run(self, fit: FitState, oracle: Oracle) -> None:
+        """Solve the problem as the stages before have left it."""
+        if self.solver.counts_rows:
+            fit.problem = fit.problem.by_rows()
+        asked = oracle.for_problem(fit.problem)
+        scale = fit.plan.stage(ScoreScale)
+        if scale is not None:
+            kept = scale.temperature.kept(fit.problem)
+            asked = asked.within(oracle.budget.fraction(1 - kept))
+        fit.solution = self.solver.solve(fit.problem, asked, fit.rng)
+
+
+@dataclass(frozen=True)
+class ScoreScale(Stage):
+    """The scale at which probabilities agree with the labels.
+
+    Parameters
+    ----------
+    share : float
+        Most that it costs, see :class:`Stage`.
+    temperature : Temperature
+        Its query.
+    """
+
+    purpose = "scale of the scores"
+
+    temperature: Temperature
+
+    @classmethod
+    def wanted(cls, case: Case, solver: Solver, calculus: Calculus, left: float) -> Self | None:
+        """None where scores are no log-odds, or a perturbed minimum needs the budget."""
+        if not solver.central or solver.infers:
+            return None
+        mu, penalised = case.mu * sqrt(left), case.model._penalty_given
+        found = plan_temperature(case.problem, mu, penalised=penalised)
+        if found is None:
+            return None
+        if (
+            isinstance(calculus, PerturbedGaussianDP)
+            and left * (1 - found.share) <= _MORE_THAN_HALF
+        ):
+            return None
+        return cls(found.share, found)
+
+    def run(self, fit: FitState, oracle: Oracle) -> None:
+        """Multiply the solution by the scale."""
+        w = self.temperature.apply(fit.problem, oracle, fit.solution.w)
+        fit.solution = replace(fit.solution, w=w)
+
+    def __str__(self) -> str:
+        if not self.share:
+            return "nothing; scores are shortened as public facts let expect"
+        unless = "" if isinf(self.temperature.evidence) else "; nothing if a class is rare"
+        share = f"{self.share:.0%} of the rest and what the solver leaves"
+        return f"the scale of the scores, {share}{unless}"
+
+
+def columns_of_targets(bounds: RowBounds) -> list[int | None]:
+    """Targets to look at one after another; None for the only one."""
+    assert bounds.target is not None
+    t = bounds.target.n_targets
+    return [None] if t == 1 else list(range(t))

@@ -1,0 +1,205 @@
+"""Queries about single features: counts below edges, and means of values and of their squares."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from math import sqrt
+from typing import ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+
+from ...problem.column_bounds import ColumnBounds
+from ..adjacency import Adjacency
+from ..rounding import of_sum
+from ..rows.base import RowStore
+from ..rows.bounded_rows import RawBlock
+from .base import CountQuery, GaussianQuery
+
+_WEIGHT = sqrt(2.0)
+_OFFSET = 0.75
+# A square and the offset, which cancel, are together longer than what is left, by up to this.
+_SPREAD = 3.0
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnCountsQuery(CountQuery):
+    r"""``sum_i v_i ([x_ij < e_jk] - 1/2)`` for feature j and its edge k, with weights v_i of rows.
+
+    The answer has the shape (d, k).
+
+    Parameters
+    ----------
+    edges : ndarray of shape (d, k)
+        Edges of each feature that is asked about, in any order.
+    sizes : bool, default=False
+        Whether absolute values are compared with the edges.
+    columns : tuple of int, optional
+        The d features that are asked about, all different; by default all there are.
+
+    Guarantees
+    ----------
+    - Replacing a row moves each entry by at most 1: ``sqrt(d k)`` in l2, attained where every
+      feature goes from below its edges to above them. Zeroing it out moves each by exactly 1/2:
+      ``sqrt(d k) / 2``, which is what the half is taken off for. Rows of weights v and u in
+      [0, 1] move an entry by at most ``(v + u) / 2``.
+    - Features that are not asked about do not move the answer: what is said of d features holds
+      for the table of those alone.
+    - Values that are not numbers are below no edge.
+    """
+
+    name: ClassVar[str] = "column_counts"
+
+    edges: np.ndarray
+    sizes: bool = False
+    columns: tuple[int, ...] | None = None
+
+    def sensitivity(self, adjacency: Adjacency) -> float:
+        """``sqrt(d k)`` under replace-one, half of it under zero-out."""
+        return adjacency.of_counts(self.edges.size)
+
+    def public(self) -> tuple[object, ...]:
+        """The edges, whether absolute values are compared with them, and the features if some."""
+        return (self.edges, self.sizes, *(() if self.columns is None else (self.columns,)))
+
+    def _of_block(self, block: RawBlock) -> np.ndarray:
+        m, X, v = len(block.y), block.X, block.bounded_weights
+        d = len(self.edges)
+        if self.columns is not None:
+            X = X[:, list(self.columns)]
+        out = np.empty(self.edges.shape)
+        if not isinstance(X, np.ndarray):
+            per_entry = None if v is None else np.repeat(v, np.diff(X.indptr))
+            stored = np.bincount(X.indices, per_entry, minlength=d)
+        total, ones = float(m) if v is None else float(v.sum()), np.ones(m, dtype=np.float32)
+        for k, edges in enumerate(self.edges.T):
+            if isinstance(X, np.ndarray):
+                below = edges > (np.abs(X) if self.sizes else X)
+                # In single precision, which holds numbers of rows of a block, twice as fast.
+                out[:, k] = ones @ below.astype(np.float32) if v is None else v @ below
+            else:
+                entries = np.abs(X.data) if self.sizes else X.data
+                under = entries < edges[X.indices]
+                chosen = None if per_entry is None else per_entry[under]
+                below = np.bincount(X.indices[under], chosen, minlength=d)
+                out[:, k] = below + (total - stored) * (edges > 0.0)
+        return out - 0.5 * total
+
+
+class UnitMoments(GaussianQuery):
+    r"""Means over the rows of d numbers u in [-1, 1] each, and of ``sqrt(2) (u^2 - 3/4)``.
+
+    All have noise of one scale, so each number takes the same share of what the joint answer, of
+    shape (2, d), costs, whatever its units.
+
+    Attributes
+    ----------
+    n_samples : int
+        Number of rows n to divide by.
+
+    Guarantees
+    ----------
+    - Replacing a row moves the answer by at most ``2 sqrt(d) / n`` in l2, as much as the means
+      alone, so the squares come for free; attained where every number goes from one end to the
+      other. A weight above 1.67 would cost more. Zeroing a row out moves the answer by at most
+      ``sqrt(9 d / 8) / n``: the offset 3/4 makes a number in the middle as long as one at an end.
+      Proof: theorem C1 of ``docs/proofs/columns_and_metrics.md``.
+    - Rows of a privacy unit count by their shares. Weights of their own do not count here: with
+      less than 1 for a unit the offset would not be taken off whole.
+    """
+
+    n_samples: int
+
+    @property
+    @abstractmethod
+    def entries(self) -> int:
+        """The number d."""
+
+    @abstractmethod
+    def _of_block(self, block: RawBlock) -> np.ndarray: ...
+
+    def sensitivity(self, adjacency: Adjacency) -> float:
+        """``2 sqrt(d) / n`` under replace-one, ``sqrt(9 d / 8) / n`` under zero-out."""
+        square = 4.0 if adjacency is Adjacency.REPLACE_ONE else 1.125
+        return sqrt(square * self.entries) / self.n_samples
+
+    @property
+    def rounding(self) -> float:
+        """Margin for rounding of sums of squares and offsets, before they cancel."""
+        return of_sum(self.n_samples, _SPREAD)
+
+    def evaluate(self, rows: RowStore) -> np.ndarray:
+        """The exact answer, of shape (2, d)."""
+        return rows.sum(self._of_block) / self.n_samples
+
+    def moments(self, answer: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The means of ``u`` and of ``u^2``, each of shape (d,), from an answer."""
+        return answer[0], answer[1] / _WEIGHT + _OFFSET
+
+    def of_scaled(self, u: np.ndarray, shares: np.ndarray | None = None) -> np.ndarray:
+        """Sums over rows of u and of ``sqrt(2) (u^2 - 3/4)``, shape (2, d), for u in [-1, 1].
+
+        Rows of privacy units count by their shares.
+        """
+        if shares is None:
+            squares = np.einsum("ij,ij->j", u, u)
+            return np.stack([u.sum(axis=0), _WEIGHT * (squares - _OFFSET * len(u))])
+        squares = np.einsum("i,ij,ij->j", shares, u, u)
+        return np.stack([shares @ u, _WEIGHT * (squares - _OFFSET * shares.sum())])
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnMomentsQuery(UnitMoments):
+    """Moments of the d features on the scale of their public bounds.
+
+    ``u_j = clip((x_j - c_j) / h_j, -1, 1)``, with ``c_j`` the middle and ``h_j`` half the width of
+    the interval of feature j. Entries that are not numbers count as the middle.
+    """
+
+    name: ClassVar[str] = "column_moments"
+
+    bounds: ColumnBounds
+    n_samples: int
+
+    @property
+    def entries(self) -> int:
+        """Number of features."""
+        return self.bounds.low.size
+
+    def public(self) -> tuple[object, ...]:
+        """The bounds."""
+        return (self.bounds.low, self.bounds.high)
+
+    def _of_block(self, block: RawBlock) -> np.ndarray:
+        X, shares = block.X, block.shares
+        if isinstance(X, np.ndarray):
+            u = self._scaled(X.astype(np.float64), slice(None))
+            return self.of_scaled(u, shares)
+        sums, squares = self._of_stored(X, shares)
+        rows = len(block.y) if shares is None else float(shares.sum())
+        return np.stack([sums, _WEIGHT * (squares - _OFFSET * rows)])
+
+    def _of_stored(
+        self, X: sp.csr_array | sp.csr_matrix, shares: np.ndarray | None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Sums of u and of its square for sparse rows, whose zeros are counted, not looked at."""
+        m, d = X.shape
+        u = self._scaled(X.data.astype(np.float64), X.indices)
+        at_zero = self._scaled(np.zeros(d), slice(None))
+        s = np.ones(m) if shares is None else shares
+        of_entry = np.repeat(s, np.diff(X.indptr))
+        missing = s.sum() - np.bincount(X.indices, of_entry, minlength=d)
+        sums = np.bincount(X.indices, of_entry * u, minlength=d) + missing * at_zero
+        squares = np.bincount(X.indices, of_entry * u * u, minlength=d) + missing * at_zero**2
+        return sums, squares
+
+    def _scaled(self, values: np.ndarray, features: np.ndarray | slice) -> np.ndarray:
+        """Values of these features on the scale of their bounds. Overwrites them."""
+        # Clipped first: a difference of huge numbers may be beyond the largest float.
+        np.clip(values, self.bounds.low[features], self.bounds.high[features], out=values)
+        values -= self.bounds.centre[features]
+        values /= self.bounds.half_width[features]
+        np.clip(values, -1.0, 1.0, out=values)
+        values[np.isnan(values)] = 0.0
+        return values
