@@ -36,6 +36,13 @@ class Bent(Loss):
         return np.isfinite(y)
 
 
+@dataclass(frozen=True)
+class Flattered(Softmax):
+    """Claims to be smoother than it is: rows are brought to what it declares."""
+
+    smoothness: ClassVar[float] = 1e-3
+
+
 def problem_for(loss, intercept=0.0, weights=None, norm=2.0):
     target = TargetBounds(-2.0, 6.0) if isinstance(loss, Squared | Huber) else None
     return Problem(loss, N, D, RowBounds(norm, intercept, target), class_weight=weights)
@@ -82,9 +89,9 @@ def across(problem):
     return tile([half, half, 0.0]), tile([half, -half, 0.0])
 
 
-def within_reach():
+def within_reach(losses=(Logistic(), Softmax(2), Softmax(3), Squared(), Huber(0.25))):  # noqa: B008
     """Short steps where the loss has its full curvature, without a clip and with a loose one."""
-    for loss in (Logistic(), Softmax(2), Softmax(3), Squared(), Huber(0.25)):
+    for loss in losses:
         weights = (7.0, 7.0) if isinstance(loss, Logistic) else None
         problem = problem_for(loss, weights=weights)
         w0 = np.zeros(problem.shape)
@@ -144,6 +151,9 @@ def bent():
 EXAMPLES = {
     GradientDifferenceQuery: (
         list(random_differences()),
-        [e for kind in (within_reach, beyond_reach, between, bent) for e in kind()],
+        [
+            *(e for kind in (within_reach, beyond_reach, between, bent) for e in kind()),
+            *within_reach([Flattered(3)]),
+        ],
     )
 }

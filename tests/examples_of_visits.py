@@ -5,10 +5,18 @@ from factors_of_prefix_sums import strategy
 
 from skdp import DPLogisticRegression
 from skdp.privacy import Adjacency, PrivateOracle, SecretNoise, opened_by, public_generator
-from skdp.privacy.accounting import Ledger
+from skdp.privacy.accounting import Ledger, Spend, ZeroConcentratedDP
 from skdp.privacy.rows import DenseRows
-from skdp.privacy.streams import Call, Stream, StreamPlan, StreamRequest, Visits
+from skdp.privacy.streams import (
+    Call,
+    Stream,
+    StreamOpening,
+    StreamPlan,
+    StreamRequest,
+    Visits,
+)
 from skdp.problem import Problem, RowBounds
+from skdp.problem.constraints import L1Ball
 from skdp.problem.losses import Logistic
 from skdp.solvers import GD, Blocks, Solution, StreamingSolver
 
@@ -121,8 +129,23 @@ def mu_of_move(found, moved, event, mechanism):
     return np.linalg.norm(seen) / event.noise_scale, charged
 
 
-def who_comes_before_a_cut_is_drawn():
-    """A block ends among thirty people who come in one call, each with two rows."""
+def choices_pay_for_all_visits():
+    """A person who comes to three batches moves the scores of all later choices three times."""
+    problem = Problem(Logistic(), BATCH * RELEASES, D, RowBounds(1.0), constraint=L1Ball(1.0))
+    plan, spend = StreamPlan(RELEASES, CLIP, StreamPlan.GUMBEL), Spend(0.5)
+    for adjacency, other in ((Adjacency.REPLACE_ONE, BACK), (Adjacency.ZERO_OUT, (np.zeros(D), 0))):
+        opening = StreamOpening(problem, plan, adjacency, spend, max_visits=3)
+        query, event = opening.query(StreamRequest(BATCH, np.zeros(D))), opening.event
+        one, two = (
+            query.evaluate(DenseRows(x[None], np.array([float(y)]))) for x, y in (FAR, other)
+        )
+        moved = 3 * np.ptp(one - two)
+        assert moved <= event.sensitivity, "a person can tell more than was charged by coming again"
+        assert ZeroConcentratedDP().cost(event) * event.count <= spend.amount * (1 + 1e-9)
+
+
+def who_comes_before_a_cut_is_drawn(before=0):
+    """A block of twenty ends among thirty people, of whom so many come in an earlier call."""
     X, found = np.repeat(np.linspace(-0.5, 0.5, 30), 2)[:, None], []
 
     def noting(rows, ledger, adjacency, noise):
@@ -133,8 +156,11 @@ def who_comes_before_a_cut_is_drawn():
     for seed in (0, 1):
         solver = Blocks(first=20, solver=GD(steps=1))
         model = DPLogisticRegression(solver=solver, random_state=seed, **facts)
+        people, y = np.arange(60) // 2, (X[:, 0] > 0) * 1
         with opened_by(noting):
-            model.partial_fit(X, (X[:, 0] > 0) * 1, privacy_unit=np.arange(60) // 2)
+            for call in (people < before, people >= before):
+                if call.any():
+                    model.partial_fit(X[call], y[call], privacy_unit=people[call])
     one, other = found
     assert len(one) == len(other) == 20
     assert one != other, "whoever came first is in the first block, whatever the noise"

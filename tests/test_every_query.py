@@ -87,6 +87,14 @@ def test_rows_of_every_kind_are_answered_as_plain_ones_and_move_as_declared(name
         case.check(one_of(case))
 
 
+@pytest.mark.parametrize("name", ["score_and_curvature", "score_moments"])
+def test_the_rows_of_a_block_keep_their_weights_where_it_is_taken_in_parts(name, monkeypatch):
+    """Scores for each class of all rows of a block would take too much memory."""
+    monkeypatch.setattr("skdp.privacy.queries.score_and_curvature._MOST_ENTRIES", 1)
+    for case in sample(name):
+        case.check(one_of(case))
+
+
 @pytest.mark.nightly
 @pytest.mark.parametrize("name", QUERIES)
 def test_the_whole_product_of_queries_and_kinds_of_rows(name):

@@ -22,7 +22,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from twin_oracle import distance
 
 import skdp.preprocessing
-from skdp import BudgetExceededError, PrivacyBudget, PrivacySpent
+from skdp import BudgetExceededError, PrivacyBudget, PrivacySpent, privacy_spent
 from skdp.preprocessing import FreeTransformer, PrivateTransformer, Transformer
 from skdp.privacy import PrivateOracle, opened_by
 from skdp.privacy.accounting import GaussianEvent, gdp
@@ -96,6 +96,14 @@ def test_a_free_transformer_spends_nothing_and_learns_nothing(given):
 
 def mu_of(receipt):
     return sum(e.count * (e.sensitivity / e.noise_scale) ** 2 for e in receipt) ** 0.5
+
+
+@every_private
+def test_the_total_is_under_the_relation_of_the_fit_whatever_parameters_say_later(given):
+    fitted = clone(given).set_params(adjacency="zero_out").fit(make_rows())
+    before = privacy_spent(fitted)
+    assert before.adjacency == "zero_out"
+    assert privacy_spent(fitted.set_params(adjacency="replace_one")) == before
 
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.3, 1e-6), (1.0, 1e-5), (8.0, 0.01)])

@@ -267,3 +267,20 @@ def test_labels_of_another_kind_at_a_later_pass_are_noticed():
     rows = chunked(read)
     with pytest.raises(ValueError, match="labels of privacy units have changed"):
         list(rows.blocks())
+
+
+def test_partitions_of_people_are_all_dense_or_all_sparse():
+    """Scores of sparse rows round otherwise, and how a table is cut tells of people."""
+    X, y, labels = people()
+    half = len(y) // 2
+
+    def kind(block, block_info=None):
+        first = block_info[0]["chunk-location"][0] == 0
+        return sp.csr_array(block) if first else block
+
+    da = pytest.importorskip("dask.array")
+    sizes = (half, len(y) - half)
+    parts, targets = cut(X, y, sizes)
+    mixed = parts.map_blocks(kind, dtype=float, meta=np.empty((0, 0)))
+    with pytest.raises(ValueError, match="all dense or all sparse with privacy_unit"):
+        DaskRows(mixed, targets, np.asarray, privacy_unit=da.from_array(labels, chunks=(sizes,)))

@@ -348,3 +348,20 @@ def test_labels_of_another_type_are_refused_before_anything_is_spent(options, tm
             model = load_checkpoint(tmp_path / "stream")
         model.partial_fit(X, y, privacy_unit=as_text.tolist())
     assert model.n_samples_seen_ == 120
+
+
+def test_all_visits_count_as_spent_while_a_part_is_open():
+    """So that a fit that never ends does not state the price of one visit."""
+    seen = []
+
+    class Noting(GD):
+        def solve(self, problem, oracle, rng):
+            seen.append(model.privacy_spent_.epsilon)
+            return super().solve(problem, oracle, rng)
+
+    model = classifier(max_visits=3, solver=Noting(steps=2))
+    X = np.random.default_rng(0).uniform(-1, 1, (PERSONS, D))
+    for _ in range(2):
+        model.partial_fit(X, X[:, 0] > 0, privacy_unit=np.arange(PERSONS))
+    assert len(seen) == 2
+    assert min(seen) >= 1.0

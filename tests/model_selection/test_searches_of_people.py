@@ -75,8 +75,9 @@ def test_scores_are_of_people():
     model = DPLogisticRegression(classes=[0, 1], data_norm=1.0)
     search = DPGridSearchCV(model, {"C": [1.0, 10.0]}, epsilon=1000.0, validation=0.2)
     search.fit(X, y, privacy_unit=labels)
-    # Of rows, four of five are wrong.
-    assert search.best_score_ > 0.8
+    # Of rows, four of five are wrong. At most half of the forty people who score are, whoever they
+    # are, and nearly never more than a quarter.
+    assert search.best_score_ > 0.55
 
 
 @pytest.mark.by_day(1)

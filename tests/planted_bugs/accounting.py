@@ -36,7 +36,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.pipeline import make_pipeline
 from tasks_for_solvers import TASKS
 
-from skdp import BudgetExceededError, PrivacySpent, report
+from skdp import BudgetExceededError, DPContextualBandit, PrivacySpent, report
 from skdp.preprocessing import DPStandardScaler
 from skdp.privacy import Adjacency, PrivateOracle, SystemNoise, gdp
 from skdp.privacy.accounting import (
@@ -227,6 +227,20 @@ def code_around_fits_is_told_of():
             opened.fit(model(), X, Y)
     text = " ".join(str(one.message) for one in said)
     assert "2 runs, 1 on copies" in text, "no word of code around fits"
+
+
+def a_refused_call_gives_nothing_back():
+    facts = {"epsilon": share(2), "delta": DELTA, "data_norm": 2.0, "horizon": 1000}
+    with budget() as opened:
+        bandit = DPContextualBandit([0, 1], policy="gd", **facts).partial_fit(X, Y, 0.0 * Y)
+        with pytest.raises(ValueError, match="features"):
+            bandit.partial_fit(X[:, :1], Y, 0.0 * Y)
+        assert isclose(charged(opened), 0.5), "what a stream has cost was given back"
+
+
+def cancels_what_has_begun(honest, self, key):
+    with self._runs() as runs:
+        runs.pop(key, None)
 
 
 def reservations_do_not_shrink():
@@ -569,6 +583,7 @@ BUGS = (
     Bug("a rule that changes on the way", {"BudgetStore._rule": gives(None)}, a_rule_stays_as_the_first_fit_has_settled_it, "on the way"),
     Bug("sums settled by what was released", {"SumsFilter.settled": lambda _, self, reserved, r: self.price(r)}, sums_settle_by_what_was_reserved),
     Bug("streams that share a run with their copies", {"BudgetedEstimator.__getstate__": lambda _, self: dict(BaseEstimator.__getstate__(self))}, copies_of_streams_are_runs_of_their_own, "shares a run"),
+    Bug("a run that is taken out of a budget though it has begun", {"BudgetStore.cancel": cancels_what_has_begun}, a_refused_call_gives_nothing_back, "given back"),
     Bug("a reservation that may shrink", {"budget_store._reserved": gives(Amount(0.0))}, reservations_do_not_shrink, "has shrunk"),
     Bug("code around fits that a budget is silent about", {"budget._warn_of_copies": gives(None)}, code_around_fits_is_told_of, "no word"),
     Bug("copies that a budget takes for originals", {"BudgetStore.reserve": lambda honest, self, *run, copied, **options: honest(self, *run, **options)}, code_around_fits_is_told_of, "no word"),

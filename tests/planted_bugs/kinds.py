@@ -56,6 +56,12 @@ def weights_left_behind(honest, self):
     return type(found)(found.X, found.y, self.weights, found.units)
 
 
+def shuffled_if_larger_than_a_block(honest, self, model, rows):
+    if rows.n_samples <= self._cut - self._start:
+        return never_shuffled(honest, self, model, rows)
+    return honest(self, model, rows)
+
+
 def never_shuffled(honest, *call):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Call, "shuffled", lambda self, noise: self)
@@ -84,6 +90,7 @@ BUGS = (
     Bug("moments of sparse columns with zeros that count by rows", {"ColumnMomentsQuery._of_stored": missing_entries_counted_by_rows}, partial(rows_of_every_kind_are_answered_as_plain_ones, "column_moments"), OTHERWISE),
     *(Bug(f"weights of people that stay where they were when their rows move ({name})", {"ResidentRows.by_unit": weights_left_behind}, partial(rows_of_every_kind_are_answered_as_plain_ones, name), OTHERWISE) for name in ("gradient", "score_moments")),
     Bug("a block of a stream that is cut in the order in which people come", {"BlockSession.feed": never_shuffled}, who_comes_before_a_cut_is_drawn, "came first"),
+    Bug("a cut in a call that is shorter than the block that it ends", {"BlockSession.feed": shuffled_if_larger_than_a_block}, partial(who_comes_before_a_cut_is_drawn, 12), "came first"),
     Bug("groups that are left out of the check of people", {"PrivacyUnits.check": lambda honest, self, X, y, *others: honest(self, X, y)}, groups_of_another_length_tell_no_number_of_rows, "a number of rows"),
     *(Bug(f"scores that are no numbers taken for numbers ({name})", {f"{module}.np": Value(Careless())}, partial(rows_without_numbers_move_as_declared, name), TOO_FAR) for module, name in GUARDS.items()),
 )  # fmt: skip

@@ -97,6 +97,13 @@ class Flattered(Logistic):
 
 
 @dataclass(frozen=True)
+class FlatteredClasses(Softmax):
+    """So does this, of several classes."""
+
+    smoothness = 1e-3
+
+
+@dataclass(frozen=True)
 class Mixing(Huber):
     """Pointwise as it stands; a bug makes it mix the rows at hand."""
 
@@ -163,6 +170,21 @@ def differences(loss=Squared()):  # noqa: B008
 def differences_along():
     query, *_ = differences()
     return query, 2 * ALONG, ZEROS, 2 * ALONG, ZEROS
+
+
+def differences_of_classes():
+    """The same between two of three classes, of a loss that claims to be smoother than it is."""
+    problem = Problem(FlatteredClasses(3), N, D, RowBounds(2.0))
+    w, w0 = np.zeros((2, D, 3))
+    w[0, :2] = 1e-5, -1e-5
+    query = GradientDifferenceQuery(GradientQuery(problem, w), w0)
+    X, other = (np.tile([sqrt(2.0), side * sqrt(2.0), 0.0], (N, 1)) for side in (1, -1))
+    return query, X, ZEROS, other, ZEROS
+
+
+def of_one_score(honest, a, *others):
+    if a.ndim == 1:
+        honest(a, *others)
 
 
 def far_points():
@@ -695,6 +717,7 @@ BUGS = (
     Bug("a distance from another point than the origin of the difference", {"GradientDifferenceQuery.sensitivity": times(0.1)}, within(differences), TOO_FAR),
     Bug("no factor of two for a loss that is not convex", {"GradientDifferenceQuery._kind": Value((0.5, 0.5))}, bent_gradients_are_as_declared),
     Bug("a difference of gradients without its projection", {"gradient_difference._project": gives(None)}, within(partial(differences, Flattered())), TOO_FAR),
+    Bug("a difference of gradients of several classes without its projection", {"gradient_difference._project": of_one_score}, within(differences_of_classes), TOO_FAR),
     Bug("projections in units of the centre", {"gradient_difference._project": lossy}, within(far_points), TOO_FAR),
     # Bounds on rows.
     Bug("dense rows that are not clipped", {"BoundedBlock._scaled": skipped_for(False)}, within(opposite), TOO_FAR),

@@ -5,6 +5,7 @@ from functools import partial
 
 import numpy as np
 from estimators import test_persons_of_a_stream as persons
+from examples_of_visits import choices_pay_for_all_visits
 from factors_of_prefix_sums import KINDS, strategy
 from planted_bugs.bug import Bug, after, gives
 from privacy.mechanisms.test_visits import test_the_price_is_that_of_the_worst_places
@@ -12,6 +13,7 @@ from privacy.streams import test_visits as visits
 
 from skdp import BudgetExceededError, DPContextualBandit
 from skdp.privacy.accounting import GaussianDP, ZeroConcentratedDP
+from skdp.privacy.mechanisms import GumbelMechanism
 from skdp.privacy.streams import epsilon_of_share
 
 
@@ -111,6 +113,10 @@ def by_a_calculus_of_its_own(honest, model, visits, n, rows, **facts):
     return plan
 
 
+def choices_of_one_visit(honest, self):
+    return GumbelMechanism.calibrated(self.sensitivity, self.plan.releases, self.spend)
+
+
 def worst_places(kind):
     """The price of visits to eight terms."""
     return partial(test_the_price_is_that_of_the_worst_places, kind, 8)
@@ -130,6 +136,7 @@ BUGS = (
     *(Bug(f"visits that are priced at places far apart ({name})", {f"{kind.__name__}._squared_norms": far_apart}, worst_places(kind)) for name, kind in KINDS.items()),
     *(Bug(f"visits that are priced at the last places ({name})", {f"{kind.__name__}._squared_norms": the_last}, worst_places(kind)) for name, kind in KINDS.items()),
     Bug("a stream that forgets the number of visits", {"PrefixSumMechanism.norm": lambda honest, self, visits: self.column_norm}, MORE_ROWS),
+    Bug("choices of a stream that forget the number of visits", {"StreamOpening.gumbel": choices_of_one_visit}, choices_pay_for_all_visits, "can tell more than was charged"),
     Bug("visits that nobody counts", {"Visits.admit": admits_all}, MORE_ROWS),
     Bug("several visits to one batch", {"Visits.admit": admits_calls}, visits.test_a_person_counts_once_in_a_batch),
     Bug("rows of a person that weigh one each", {"Call.counting": every_row_whole}, MORE_ROWS),

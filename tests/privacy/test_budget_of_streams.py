@@ -130,3 +130,32 @@ def test_a_bandit_is_refused_before_it_learns_and_can_go_on():
     with budget() as ceiling:
         assert bandit.partial_fit(X, Y, rewards).n_seen_ == 2 * len(X)
         assert charged(ceiling) == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("solver", ["blocks", "gd", "ftrl"])
+def test_a_call_that_is_refused_gives_nothing_back_of_what_earlier_ones_have_cost(solver):
+    with budget() as ceiling:
+        stream = model(2, solver=solver).partial_fit(X, Y)
+        with pytest.raises(ValueError, match="features"):
+            stream.partial_fit(X[:, :1], Y)
+        assert charged(ceiling) == pytest.approx(0.5)
+
+
+def test_a_call_that_a_bandit_refuses_gives_nothing_back():
+    facts = {"epsilon": share(2), "delta": DELTA, "data_norm": 2.0, "horizon": 1000}
+    with budget() as ceiling:
+        bandit = DPContextualBandit([0, 1], policy="gd", **facts).partial_fit(
+            X, Y, np.zeros(len(X))
+        )
+        with pytest.raises(ValueError, match="features"):
+            bandit.partial_fit(X[:, :1], Y, np.zeros(len(X)))
+        assert charged(ceiling) == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("solver", ["blocks", "gd"])
+def test_as_much_is_set_aside_for_a_stream_of_persons_as_all_their_visits_may_cost(solver):
+    with budget(privacy_unit=True) as ceiling:
+        stream = model(2, solver=solver, max_visits=3)
+        for _ in range(2):
+            stream.partial_fit(X, Y, privacy_unit=np.arange(len(X)))
+        assert charged(ceiling) == pytest.approx(0.5)

@@ -235,3 +235,18 @@ def test_what_is_set_aside_for_several_fits_covers_what_they_release(rule, calcu
     several = ceiling.reserved(replace(plan, fits=3))
     assert several.main == pytest.approx(3 * once)
     assert several.main >= ceiling.price(most.times(3)).main * (1 - 1e-9)
+
+
+@pytest.mark.parametrize("rule", [GaussianFilter, RenyiFilter])
+def test_samples_under_zero_out_are_reserved_as_if_rows_were_replaced(rule):
+    keeper, block = rule(E, D, ONE), replace(BLOCK, adjacency=ZERO)
+    reserved = keeper.reserved(claim(0.7, block, ZERO))
+    ledger = Ledger(0.7, D, calculus=block)
+    facts = {"sensitivity": 1.0, "noise_scale": 100.0, "sampling_rate": 1.0, "count": 50}
+    ledger.charge(SampledGaussianEvent(query="difference", adjacency=ZERO, **facts))
+    left = ledger.remaining * (1 - 1e-9)
+    ledger.charge(GaussianEvent(query="sum", sensitivity=sqrt(left), noise_scale=1.0))
+    receipt = Receipt(ledger.receipt(), ledger.spent(), ZERO)
+    price = keeper.settled(reserved, receipt)
+    assert price.main <= reserved.main * (1 + 1e-9)
+    assert price.main >= reserved.main * (1 - 1e-6)

@@ -1,6 +1,7 @@
 """What is proved for a row holds for all rows of a person, in every query and layout."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
@@ -26,7 +27,7 @@ from skdp.privacy.rows import (
     SparseRows,
     cut,
 )
-from skdp.privacy.streams import Call
+from skdp.privacy.streams import Call, StreamPlan
 from skdp.problem import InfluenceBounds, Problem, RowBounds, RowMap, TargetBounds
 from skdp.problem.losses import Huber, Logistic, Softmax
 
@@ -163,8 +164,10 @@ def test_queries_that_are_proved_for_single_rows_are_refused_before_they_are_cha
     rows = plain([one, other], of_people=True)
     ledger = Ledger(1.0, 1e-5)
     oracle = PrivateOracle(rows, ledger, Adjacency.REPLACE_ONE, SystemNoise()).for_problem(problem)
-    with pytest.raises(ValueError, match="no proof for all rows of a privacy unit"):
-        oracle.perturbed_minimum(spend=Spend(ledger.limit))
+    spend = Spend(ledger.limit)
+    for ask in (oracle.perturbed_minimum, partial(oracle.stream, StreamPlan(1, 0.5))):
+        with pytest.raises(ValueError, match="no proof for all rows of a privacy unit"):
+            ask(spend=spend)
     assert ledger.total == 0
     assert {kind.name for kind in EXAMPLES if not kind.takes_units} == {
         "perturbed_minimum", "site_gradients", "stream_term", "stream_scores",

@@ -13,6 +13,9 @@ from skdp.privacy.mechanisms import (
     exposure_of_all_pairs,
     spacing,
 )
+from skdp.privacy.queries import SiteGradientsQuery, SiteRequest
+from skdp.problem import Problem, RowBounds, Sites
+from skdp.problem.losses import Logistic
 from skdp.testing import check_noise
 
 SITES = ("a", "b", "c", "d", "e")
@@ -177,3 +180,14 @@ def test_sums_of_messages_lie_on_a_public_grid_whatever_they_say(kind, colluders
         np.testing.assert_array_equal(found.randomize(value, SystemNoise()) % grid, 0)
     still = np.zeros((n, 2000))
     check_noise(lambda: found.randomize(still, source()), scale)
+
+
+def test_seeds_are_shared_by_the_sites_that_are_named_whoever_takes_part():
+    sites = Sites(tuple("abcde"), np.full(5, 2), None)
+    problem = Problem(Logistic(), 10, 2, RowBounds(1.0))
+    active, edges = np.array([0, 2, 3, 4]), np.array([[0, 4], [2, 3]])
+    request = SiteRequest(problem, sites, active, np.zeros((4, 2)))
+    query = SiteGradientsQuery(request, Trust("pairwise", 0, 2.0), edges, np.ones(4))
+    found = query.mechanism(Adjacency.REPLACE_ONE, SPEND)
+    pairs = {(found.labels[i], found.labels[j]) for i, j in found.edges}
+    assert pairs == {("a", "e"), ("c", "d")}

@@ -12,6 +12,7 @@ from examples_of_visits import (
     FAR,
     RELEASES,
     calls_with,
+    choices_pay_for_all_visits,
     mu_of_move,
     sums,
     who_comes_before_a_cut_is_drawn,
@@ -50,6 +51,10 @@ def test_more_visits_and_more_rows_tell_no_more(max_visits, rows):
         one = calls_with(FAR, often, rows, single=single)
         mu, charged = told(max_visits, one, calls_with(BACK, often, 1, single=single))
         assert 0.9 <= mu / charged <= 1
+
+
+def test_choices_pay_for_all_visits_of_a_person():
+    choices_pay_for_all_visits()
 
 
 def test_a_person_who_is_left_out_is_told_half_as_well():
@@ -118,8 +123,9 @@ def test_calls_that_are_cut_are_put_in_an_order_that_is_as_likely_as_any_other()
 
 
 @pytest.mark.filterwarnings("ignore::skdp.SeededNoiseWarning")
-def test_who_is_in_the_first_block_of_a_call_that_is_cut_is_drawn():
-    who_comes_before_a_cut_is_drawn()
+@pytest.mark.parametrize("before", [0, 12])
+def test_who_is_in_the_first_block_of_a_call_that_is_cut_is_drawn(before):
+    who_comes_before_a_cut_is_drawn(before)
 
 
 def test_a_call_is_put_in_order_only_where_it_is_cut(monkeypatch):
