@@ -34,6 +34,17 @@ def folder():
     return Path(os.environ.get("SKDP_DATA") or beside)
 
 
+def fetched(fetch, *args, **options):
+    """What a function of scikit-learn downloads; without a network the program ends."""
+    try:
+        return fetch(*args, **options)
+    except OSError as error:
+        raise SystemExit(
+            f"This example needs data, which are not in {folder()} and could not be downloaded "
+            f"({error}). Connect to the network, or set SKDP_DATA to a folder that has them."
+        ) from None
+
+
 def table():
     """The whole extract, with a column ``"split"`` of ``"train"`` and ``"test"``.
 
@@ -42,7 +53,7 @@ def table():
     path = folder() / "adult_raw.csv.gz"
     if path.is_file():
         return pd.read_csv(path)
-    found = fetch_openml("adult", version=2, as_frame=True).frame.rename(
+    found = fetched(fetch_openml, "adult", version=2, as_frame=True).frame.rename(
         columns={"class": "income"}
     )
     words = found.select_dtypes("category").columns

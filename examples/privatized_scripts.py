@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from census import CATEGORIES, LABELS, folder, table
+from census import CATEGORIES, LABELS, fetched, folder, table
 from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
 from sklearn.datasets import (
     fetch_california_housing,
@@ -136,7 +136,7 @@ def census():
 def houses():
     path = folder() / "california.npz"
     if not path.is_file():
-        return fetch_california_housing(return_X_y=True)
+        return fetched(fetch_california_housing, return_X_y=True)
     with np.load(path) as stored:
         return stored["X"].astype(float), stored["y"].astype(float)
 

@@ -111,5 +111,7 @@ def check(report):
 
 
 if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        raise SystemExit("It needs the JSON of a report: python recompute_report.py report.json")
     with open(sys.argv[1], encoding="utf-8") as file:
         check(json.load(file))

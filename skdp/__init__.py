@@ -87,4 +87,11 @@ def __dir__() -> list[str]:
 def __getattr__(name: str) -> Any:
     if name in _ON_DEMAND:
         return import_module(f"{__name__}.{name}")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    refusal = f"module {__name__!r} has no attribute {name!r}"
+    if name.startswith("DP"):
+        models = ", ".join(model for model in __all__ if model.startswith("DP"))
+        refusal += (
+            f". Its models are {models}; ridge regression is DPLinearRegression(alpha=...). "
+            "Scalers are in skdp.preprocessing, searches in skdp.model_selection."
+        )
+    raise AttributeError(refusal)

@@ -166,6 +166,11 @@ def _refusal(constraints: dict[str, list[Any]], name: str, value: Any, who: str)
         for names in constraints[name]:
             if isinstance(names, _Names) and value in names.advice:
                 return f"{needed} Got {shown(value)}, {names.advice[value]}"
+            # A mistyped name among many needs those that it may have been, not all.
+            many = isinstance(names, _Names) and "auto" in names.listed
+            if many and (near := get_close_matches(value, names.listed, n=2)):
+                such = " or ".join(map(repr, dict.fromkeys(("auto", *near))))
+                needed = needed.replace(str(names), f"a str such as {such},")
     return f"{needed} Got {shown(value)} instead."
 
 

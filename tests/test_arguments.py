@@ -9,6 +9,7 @@ import pytest
 from sklearn import linear_model, model_selection, preprocessing, svm
 from sklearn.base import clone
 
+import skdp
 from skdp import (
     DPContextualBandit,
     DPLassoRegressor,
@@ -218,3 +219,22 @@ def test_parameters_that_are_set_later_get_the_same_advice():
         DPLogisticRegression(solver=GD()).set_params(solver__lr=0.1)
     assert model.set_params(epsilon=2.0) is model
     assert model.epsilon == 2.0
+
+
+@pytest.mark.parametrize(
+    "model", [DPLogisticRegression(), DPLinearRegression(), DPStandardScaler()]
+)
+def test_a_parameter_given_to_fit_is_sent_to_the_constructor(model):
+    who = type(model).__name__
+    with pytest.raises(TypeError, match="'epsilon'") as error:
+        model.fit(np.zeros((4, 1)), [0, 1, 0, 1], epsilon=2)
+    assert str(error.value).startswith(f"{who}.fit: ")
+    assert str(error.value).endswith(f"parameters such as epsilon are those of {who}(...).")
+    assert "privacy_unit" in str(error.value)
+
+
+def test_a_model_that_does_not_exist_gets_those_that_do():
+    with pytest.raises(AttributeError, match=r"'DPRidge'.*DPLinearRegression\(alpha=\.\.\.\)"):
+        _ = skdp.DPRidge
+    with pytest.raises(AttributeError, match=r"attribute 'ridge'$"):
+        _ = skdp.ridge

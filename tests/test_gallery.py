@@ -3,9 +3,11 @@
 import ast
 import os
 import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
+from urllib.error import URLError
 
 import pytest
 
@@ -92,6 +94,27 @@ def test_faults_that_are_planted_are_found(right, wrong, complaint):
     assert right in WELL_FORMED
     (found,) = faults(WELL_FORMED.replace(right, wrong))
     assert complaint in found
+
+
+@pytest.mark.parametrize(
+    ("name", "fetch", "read"),
+    [
+        ("census.py", "fetch_openml", "table"),
+        ("privatized_scripts.py", "fetch_california_housing", "houses"),
+    ],
+)
+def test_an_example_without_data_and_network_ends_in_a_sentence(
+    name, fetch, read, tmp_path, monkeypatch
+):
+    def unreachable(*args, **options):
+        raise URLError("no network")
+
+    monkeypatch.setenv("SKDP_DATA", str(tmp_path))
+    monkeypatch.setattr(f"sklearn.datasets.{fetch}", unreachable)
+    monkeypatch.syspath_prepend(EXAMPLES)
+    monkeypatch.delitem(sys.modules, "census", raising=False)
+    with pytest.raises(SystemExit, match=r"could not be downloaded .*no network.* set SKDP_DATA"):
+        runpy.run_path(str(EXAMPLES / name))[read]()
 
 
 @pytest.mark.nightly

@@ -356,6 +356,23 @@ def test_a_class_in_place_of_a_model_is_refused():
         skdp.plan(skdp.DPLogisticRegression, 100, 3)
 
 
+@pytest.mark.parametrize(
+    ("given", "facts", "named"),
+    [
+        ((), {}, "n_samples"),
+        ((1000,), {}, "n_features"),
+        ((skdp.DPLogisticRegression(),), {}, "n_samples"),
+        ((1000, 10), {"rows": 3}, "rows"),
+        ((skdp.DPLinearRegression(), 1000, 10), {"epsilon": 2.0}, "epsilon"),
+    ],
+)
+def test_facts_that_are_missing_or_unknown_are_named_in_terms_of_the_call(given, facts, named):
+    with pytest.raises(TypeError, match=rf"^plan needs n_samples and n_features.*'{named}'") as e:
+        skdp.plan(*given, **facts)
+    assert "plan_of_fit" not in str(e.value)
+    assert "forecast" not in str(e.value)
+
+
 def test_ranges_by_name_of_column_are_planned_as_those_in_order():
     ranges = {"age": (18, 100), "hours": (0, 80)}
     by_name = skdp.DPLogisticRegression(classes=[0, 1], data_bounds=ranges)

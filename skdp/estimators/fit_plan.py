@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import copy
 from dataclasses import dataclass, fields, replace
+from inspect import signature
 from math import inf, isinf, sqrt
 from numbers import Integral
 from typing import Any, TypeVar, overload
@@ -466,9 +468,19 @@ def plan(*args: Any, **facts: Any) -> Plan | FitPlan:
             f"plan needs a model, got the class {args[0].__name__}; pass an instance of it, "
             f"{args[0].__name__}(...)."
         )
-    if not (args and isinstance(args[0], BaseEstimator)):
-        return forecast(*args, **facts)
-    return _plan_of_fit(*args, **facts)
+    of_model = bool(args) and isinstance(args[0], BaseEstimator)
+    planned: Callable[..., Plan | FitPlan] = _plan_of_fit if of_model else forecast
+    try:
+        signature(planned).bind(*args, **facts)
+    except TypeError as error:
+        refusal = str(error)
+    else:
+        return planned(*args, **facts)
+    call = "plan(model, 10_000, 20)" if of_model else "plan(10_000, 20)"
+    raise TypeError(
+        "plan needs n_samples and n_features, after a model if there is one, and other public "
+        f"facts by name, as in {call}: {refusal}."
+    )
 
 
 def _plan_of_fit(

@@ -326,6 +326,9 @@ def _as_numbers(name: str, y: np.ndarray) -> np.ndarray:
     if numbers is None:
         raise ValueError(f"{name} needs numeric targets; y holds other values.")
     if not np.all(np.isfinite(numbers)):
-        raise ValueError(f"{name} needs finite targets; input y contains NaN or infinity.")
+        raise ValueError(
+            f"{name} needs finite targets; input y contains NaN or infinity. Drop those rows, if "
+            "their number may be known."
+        )
     # A table of one column is one target a row.
     return numbers[:, 0] if numbers.ndim == 2 and numbers.shape[1] == 1 else numbers

@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils._param_validation import Interval
+from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..privacy.accounting.ledger import PrivacySpent
@@ -102,9 +103,12 @@ class Transformer(BudgetedEstimator, OneToOneFeatureMixin, TransformerMixin, Bas
 class FreeTransformer(Transformer, ABC):
     """A transformer that learns nothing: parameters alone say what it does."""
 
+    # Ignored, so that under metadata routing nobody has to say whether it is requested.
+    __metadata_request__fit: ClassVar[dict[str, str]] = {"privacy_unit": UNUSED}
+
     @final
     @strict_checks()
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, privacy_unit: Any = None) -> Self:
         """Check parameters and the shape of X, and learn nothing.
 
         Parameters
@@ -113,13 +117,15 @@ class FreeTransformer(Transformer, ABC):
             Rows.
         y : ignored
             For pipelines.
+        privacy_unit : ignored
+            Where nothing is learned, nobody needs protection; scalers that learn take it.
 
         Returns
         -------
         self
             With ``privacy_spent_`` of (0, 0).
         """
-        del y
+        del y, privacy_unit
         before = vars(self).copy()
         try:
             check_parameters(self)

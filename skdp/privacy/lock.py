@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from functools import partial, wraps
+from inspect import signature
 from threading import Lock, get_ident
 from typing import Any, TypeVar, cast, final
 from weakref import WeakKeyDictionary
@@ -67,9 +68,20 @@ def run_locked(
 
 def locked(method: Method) -> Method:
     """A method that changes its object, made to run by :func:`run_locked`; it refuses to wait."""
+    declared = signature(method)
+    taken = ", ".join(list(declared.parameters)[1:])
 
     @wraps(method)
     def call(self: Any, *arguments: Any, **options: Any) -> Any:
+        try:
+            declared.bind(self, *arguments, **options)
+        except TypeError as error:
+            who, name = type(self).__name__, method.__name__
+            refusal = (
+                f"{who}.{name}: {error}. It takes {taken}; parameters such as epsilon are those "
+                f"of {who}(...)."
+            )
+            raise TypeError(refusal) from None
         return run_locked(self, method.__name__, partial(method, self, *arguments, **options))
 
     return cast(Method, call)

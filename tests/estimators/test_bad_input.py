@@ -142,6 +142,11 @@ def test_bad_targets_are_refused(make, y, complaint):
     refused(lambda: make().fit(X, y), complaint)
 
 
+@both
+def test_missing_targets_come_with_advice(make):
+    refused(lambda: make().fit(X, target_with(np.nan, float)), "drop the rows without a target")
+
+
 @pytest.mark.parametrize("y", [np.array([SECRET] * N), np.array([SECRET] * N, dtype=object)])
 def test_unknown_labels_are_refused_without_naming_them(y):
     refused(lambda: classifier().fit(X, y), "needs labels among the 2 classes; y holds others")

@@ -10,6 +10,7 @@ import skdp
 from skdp import DPLassoRegressor, DPLinearRegression, DPLogisticRegression, DPSVMClassifier
 from skdp.privacy.rows import Chunks
 from skdp.problem.constraints import L2Ball
+from skdp.solvers import Screening
 from skdp.solvers.preconditioning import Whitening
 from skdp.testing import record_fit, replay_fit
 
@@ -251,6 +252,17 @@ def test_a_norm_that_one_column_makes_up_is_warned_of(of, targets):
     X, y, _ = table()
     with pytest.warns(UserWarning, match="Column 2 makes up nearly all"):
         of(data_norm=4e5, random_state=0).set_params(epsilon=4.0, **targets).fit(X, y)
+
+
+@pytest.mark.parametrize("solver", ["auto", Screening(k=2)])
+def test_the_column_is_named_as_it_came_and_a_model_without_a_norm_hears_what_it_can_do(solver):
+    X, y, _ = table()
+    model = DPLassoRegressor(epsilon=4.0, target_bounds=(0, 1), solver=solver, random_state=0)
+    with pytest.warns(UserWarning, match="Column 2 makes up nearly all") as warned:
+        model.fit(X, y)
+    said = " ".join(str(w.message) for w in warned)
+    assert "with BoundsScaler in front" in said
+    assert "Leave out" not in said
 
 
 @pytest.mark.parametrize(

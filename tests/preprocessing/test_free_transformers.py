@@ -5,8 +5,12 @@ import math
 import numpy as np
 import pytest
 import scipy.sparse as sp
+import sklearn
+from sklearn.base import clone
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import MinMaxScaler
 
+from skdp import DPLogisticRegression
 from skdp.preprocessing import BoundsScaler, RowNormClipper
 
 
@@ -19,6 +23,23 @@ def test_bounds_scaler_is_a_min_max_scaler_that_was_told_its_range(feature_range
     np.testing.assert_allclose(ours.transform(X), theirs.transform(X), atol=1e-9)
     inside = np.clip(X, low, high)
     np.testing.assert_allclose(ours.inverse_transform(ours.transform(X)), inside, rtol=1e-9)
+
+
+@pytest.mark.parametrize("routing", [False, True])
+@pytest.mark.parametrize("free", [BoundsScaler((-1, 1)), RowNormClipper()])
+def test_labels_of_people_are_ignored_alone_and_in_a_pipeline(free, routing):
+    X, person = np.random.default_rng(0).normal(size=(40, 3)), np.arange(40) // 2
+    expected = clone(free).fit(X).transform(X)
+    with sklearn.config_context(enable_metadata_routing=routing):
+        np.testing.assert_array_equal(
+            clone(free).fit(X, privacy_unit=person).transform(X), expected
+        )
+        model = DPLogisticRegression(data_norm=2.0, classes=[False, True])
+        model = model.set_fit_request(privacy_unit=True) if routing else model
+        name = "" if routing else "dplogisticregression__"
+        pipeline = make_pipeline(clone(free), model)
+        pipeline.fit(X, X[:, 0] > 0, **{f"{name}privacy_unit": person})
+    assert pipeline[-1].plan_.unit == "privacy_unit"
 
 
 def test_no_entry_leaves_the_range():

@@ -2,6 +2,7 @@
 
 import json
 import runpy
+import sys
 from pathlib import Path
 
 import pytest
@@ -22,6 +23,12 @@ def test_a_filed_report_that_was_tampered_with_is_noticed(path):
     filed["fits"][0]["events"][0]["noise_scale"] /= 2
     with pytest.raises(SystemExit):
         CHECK(filed)
+
+
+def test_the_script_alone_says_how_it_is_called(monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["recompute_report.py"])
+    with pytest.raises(SystemExit, match=r"recompute_report\.py report\.json"):
+        runpy.run_path(str(SCRIPT), run_name="__main__")
 
 
 def test_each_rule_that_the_script_knows_has_been_filed():

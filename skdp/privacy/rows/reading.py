@@ -260,6 +260,8 @@ def _without_entries(message: str, name: str) -> str | None:
             "Input X contains NaN; fill them with a known constant, for example "
             "SimpleImputer(strategy='constant', keep_empty_features=True), or drop the rows."
         )
+    if message.startswith("Input y contains NaN"):
+        return "Input y contains NaN; drop the rows without a target, if their number may be known."
     if _KNOWN.fullmatch(message):
         return message
     if "could not convert" in message or message.startswith("Cannot cast"):

@@ -148,11 +148,13 @@ def warn_of_one_column(problem: Problem, squares: np.ndarray, noise: float) -> N
     largest, spread = int(squares.argmax()), noise * sqrt(squares.size)
     length = float(squares[largest])
     if length > _VISIBLE * spread and squares.sum() - length <= _LITTLE * length + spread:
+        columns = problem.bounds.columns
         warn_user(
-            f"Column {largest} makes up nearly all of the length of the rows, so that noise hides "
-            "what the others say. Leave out data_norm, which lets the fit look for a scale for "
-            "each column if rows and budget are enough, or pass data_bounds, or scale the columns "
-            "by what is known about them.",
+            f"Column {largest if columns is None else columns[largest]} makes up nearly all of the "
+            "length of the rows, so that noise hides what the others say. Scale the columns by "
+            "what is known about them, with data_bounds if the model takes them, or with "
+            "BoundsScaler in front. With an l2 penalty or none a model without data_norm looks for "
+            "a scale for each column itself, if rows and budget are enough.",
             UserWarning,
         )
 
