@@ -141,6 +141,13 @@ FREE_STEPS = {
     TfidfTransformer: OF_TFIDF,
     TfidfVectorizer: OF_WORDS | OF_COUNTS | OF_TFIDF,
 }  # fmt: skip
+# Older versions of scikit-learn lack some parameters.
+FREE_STEPS = {
+    kind: {
+        name: given for name, given in values.items() if name in inspect.signature(kind).parameters
+    }
+    for kind, values in FREE_STEPS.items()
+}
 VECTORIZERS = (CountVectorizer, HashingVectorizer, TfidfVectorizer)
 # The same of rows of texts.
 OF_TEXT_CODES = {"categories": [["f", "m"]]}
@@ -185,6 +192,9 @@ def instance_of(kind, model):
         "param_distributions": {},
     }
     names = inspect.signature(kind).parameters
+    if "estimator" not in names:
+        # So chains called it in older versions of scikit-learn.
+        held["base_estimator"] = model
     return kind(**{name: value for name, value in held.items() if name in names})
 
 
@@ -234,7 +244,7 @@ def _outcome(step, rows):
         warnings.simplefilter("always")
         try:
             moved = step.fit_transform(rows)
-            probe = moved.tocsr()[-1].toarray() if sp.issparse(moved) else np.asarray(moved)[-1]
+            probe = moved.tocsr()[[-1]].toarray() if sp.issparse(moved) else np.asarray(moved)[-1]
             # Models take numbers only.
             probe = np.asarray(probe, dtype=float).ravel()
         except Exception as failure:

@@ -67,7 +67,7 @@ def wrappers():
     return {
         name: kind
         for name, kind in all_estimators()
-        if {"estimator", "estimators"} & set(inspect.signature(kind).parameters)
+        if {"estimator", "estimators", "base_estimator"} & set(inspect.signature(kind).parameters)
         and not name.startswith("Halving")
         and (kind not in TABLE or TABLE[kind].best.kind == "refused")
     }

@@ -172,6 +172,10 @@ def test_columns_that_are_chosen_by_their_types_leak():
     assert "list the columns" in verdict.why
 
 
+@pytest.mark.skipif(
+    "handle_missing" not in SplineTransformer().get_params(),
+    reason="splines of this version of scikit-learn take no gaps",
+)
 def test_sparse_splines_that_fill_gaps_by_the_least_entry_are_refused():
     """The entry of somebody else stands in the row with the gap."""
     knots = np.linspace(0, 3, 5)[:, None] * [1.0, 1.0]
