@@ -122,7 +122,7 @@ class Summed(GaussianQuery):
         return self._finished(rows.bounded(self.problem.bounds).sum(self._of_block))
 
     def _of_block(self, block: BoundedBlock) -> np.ndarray:
-        """Sum over the rows of a block."""
+        """Sum over the rows of a block; of no use to queries that take sums in another way."""
         raise NotImplementedError
 
     def _finished(self, total: np.ndarray) -> np.ndarray:
@@ -144,9 +144,9 @@ class CountQuery(GaussianQuery):
         """The exact counts, floats."""
         return rows.sum(self._of_block)
 
+    @abstractmethod
     def _of_block(self, block: Any) -> np.ndarray:
         """Counts of the rows of a block, raw or bounded."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from math import inf, sqrt
 from typing import ClassVar
@@ -44,13 +45,13 @@ class Best(GumbelQuery):
         """The exact score of every candidate."""
         return self._scores(rows.bounded(self.problem.bounds).sum(self._of_block))
 
+    @abstractmethod
     def _scores(self, total: np.ndarray) -> np.ndarray:
         """Scores, of the sum over all rows."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _of_block(self, block: BoundedBlock) -> np.ndarray:
         """Sum over the rows of a block."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True, eq=False)
