@@ -3,7 +3,7 @@
 import numpy as np
 from example_of_a_query import Example
 
-from skdp.privacy.queries import ColumnCountsQuery, ColumnMomentsQuery
+from skdp.privacy.queries import ColumnCountsQuery, ColumnMomentsQuery, ColumnTreeQuery
 from skdp.problem import ColumnBounds
 
 N, D = 4, 3
@@ -65,7 +65,28 @@ def crafted_counts():
         yield Example(ColumnCountsQuery(edges[1:], columns=(1, 2)), below, y, above, y)
 
 
+def random_trees():
+    rng = np.random.default_rng(13)
+    for bound in bounds():
+        for levels in (1, 2, 3):
+            rows = [rows_of_all_sizes(rng, bound) for _ in range(2)]
+            query = ColumnTreeQuery(bound, levels)
+            yield Example(query, rows[0], np.zeros(N), rows[1], np.zeros(N))
+
+
+def crafted_trees():
+    """Every feature from the lowest cell of its range, or from below, to the highest."""
+    y = np.zeros(N)
+    for bound in bounds():
+        for levels in (1, 3):
+            for reach in (1.0, 7.0):
+                low = np.tile(bound.centre - reach * bound.half_width, (N, 1))
+                high = np.tile(bound.centre + reach * bound.half_width, (N, 1))
+                yield Example(ColumnTreeQuery(bound, levels), low, y, high, y)
+
+
 EXAMPLES = {
+    ColumnTreeQuery: (list(random_trees()), list(crafted_trees())),
     ColumnMomentsQuery: (list(random_moments()), list(crafted_moments())),
     ColumnCountsQuery: (list(random_counts()), list(crafted_counts())),
 }

@@ -26,7 +26,12 @@ from .mechanisms.base import Mechanism, PerturbingMechanism
 from .mechanisms.site_noise import Trust
 from .no_noise import noise_under
 from .queries.base import GaussianQuery, PerturbedQuery, Query
-from .queries.columns import ColumnCountsQuery, ColumnMomentsQuery, UnitMoments
+from .queries.columns import (
+    ColumnCountsQuery,
+    ColumnMomentsQuery,
+    ColumnTreeQuery,
+    UnitMoments,
+)
 from .queries.counts import (
     Histogrammed,
     HistogramQuery,
@@ -528,6 +533,14 @@ class Oracle(ABC):
         """
         query = ColumnCountsQuery(np.array(edges, dtype=np.float64), sizes, columns)
         return self._release(query, spend) + 0.5 * n_samples
+
+    @final
+    def column_tree(self, bounds: ColumnBounds, levels: int, *, spend: Spend) -> Noisy:
+        """Noisy numbers of rows in the nodes of a tree over the range of each feature.
+
+        See :class:`ColumnTreeQuery`. Of weighted rows it is what they weigh.
+        """
+        return self._noisy(ColumnTreeQuery(bounds, levels), spend)
 
     @final
     def outcome_counts(

@@ -89,6 +89,7 @@ QUERIES = {
     "row_means_by_class": (CLASSES, GaussianDP, lambda o, s: o.row_means(by_class=True, spend=s)),
     "column_moments": (SQUARED, GaussianDP, lambda o, s: o.column_moments(COLUMNS, N, spend=s)),
     "column_counts": (SQUARED, GaussianDP, lambda o, s: o.column_counts(np.zeros((D, 2)), N, spend=s)),
+    "column_tree": (SQUARED, GaussianDP, lambda o, s: o.column_tree(COLUMNS, 2, spend=s)),
     "total_weight": (LOGISTIC, GaussianDP, lambda o, s: o.total_weight(spend=s)),
     "score_and_curvature": (LOGISTIC, GaussianDP, lambda o, s: o.score_and_curvature(INFLUENCE, balance=0.5, spend=s)),
     "score_moments": (LOGISTIC, GaussianDP, lambda o, s: o.score_moments(INFLUENCE, ZERO, of_shares=0.1, spend=s)),

@@ -21,6 +21,7 @@ from skdp.privacy.mechanisms import noise_grid
 from skdp.privacy.queries import (
     ColumnCountsQuery,
     ColumnMomentsQuery,
+    ColumnTreeQuery,
     GradientAndShareQuery,
     GradientDifferenceQuery,
     GradientNormQuery,
@@ -672,6 +673,20 @@ def counted_twice(honest, self, block):
     return honest(self, block) * (1 if self.columns is None else 2)
 
 
+def counted_everywhere(honest, self, block):
+    missing = np.isnan(block.X).sum(axis=0)
+    return honest(self, block) + missing[:, None]
+
+
+def missing_values_move_trees_within_their_sensitivity():
+    query = ColumnTreeQuery(ColumnBounds(np.zeros(D), np.ones(D)), 2)
+    X, other = np.full((2, N, D), np.nan)
+    other[0] = 0.3
+    moved = [query.evaluate(DenseRows(rows, ZEROS)) for rows in (X, other)]
+    share = np.linalg.norm(moved[0] - moved[1]) / query.sensitivity(Adjacency.REPLACE_ONE)
+    assert share <= 1, f"moved by {share:.3g}"
+
+
 BUGS = (
     # Sensitivities.
     Bug("sums without the factor of two", {"Adjacency.of_sum": lambda _, self, b: b}, within(opposite), TOO_FAR),
@@ -689,6 +704,9 @@ BUGS = (
     Bug("squares of columns of too much weight", {"columns._WEIGHT": Value(2.0)}, within(columns), TOO_FAR),
     Bug("columns that are asked about alone, counted twice", {"ColumnCountsQuery._of_block": counted_twice}, crafted(ColumnCountsQuery), TOO_FAR),
     Bug("a second edge of a column that is not counted", {"ColumnCountsQuery.sensitivity": times(sqrt(0.5))}, crafted(ColumnCountsQuery), TOO_FAR),
+    Bug("a tree of counts priced by one of its levels", {"ColumnTreeQuery.sensitivity": lambda _, self, a: sqrt(2.0 * self.bounds.low.size)}, crafted(ColumnTreeQuery), TOO_FAR),
+    Bug("trees of counts of columns that share one sensitivity", {"ColumnTreeQuery.sensitivity": lambda _, self, a: sqrt(2.0 * self.levels)}, crafted(ColumnTreeQuery), TOO_FAR),
+    Bug("a missing value that is counted in every node of a tree", {"ColumnTreeQuery._of_block": counted_everywhere}, missing_values_move_trees_within_their_sensitivity, TOO_FAR),
     Bug("normal equations without their targets", {"NormalEquationsQuery.sensitivity": lambda _, self, a: sqrt(2.0) * self.problem.bounds.row_norm**2 / self.problem.n_samples}, crafted(NormalEquationsQuery), TOO_FAR),
     Bug("a mean of two parts in the normal equations", {"NormalEquationsQuery.sensitivity": lambda _, self, a: self.problem.bounds.row_norm**2 * sqrt(2 + 4 * self.balance) / self.problem.n_samples}, crafted(NormalEquationsQuery), TOO_FAR),
     Bug("a curvature whose score is not counted", {"ScoreAndCurvatureQuery.sensitivity": lambda _, self, a: sqrt(2.0) * self.influence.curvature / N}, crafted(ScoreAndCurvatureQuery), TOO_FAR),

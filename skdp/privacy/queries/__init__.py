@@ -1,7 +1,7 @@
 """The queries an oracle answers, each with the proof of its sensitivity."""
 
 from .base import GumbelQuery, PerturbedQuery, Query
-from .columns import ColumnCountsQuery, ColumnMomentsQuery
+from .columns import ColumnCountsQuery, ColumnMomentsQuery, ColumnTreeQuery
 from .counts import HistogramQuery, OutcomeCountsQuery, TotalWeightQuery
 from .gradient import GradientNormQuery, GradientQuery, InterceptGradientQuery
 from .gradient_difference import GradientDifferenceQuery, around_both
@@ -31,6 +31,7 @@ from .stream_terms import StreamScoresQuery, StreamTerm, StreamTermQuery
 __all__ = [
     "ColumnCountsQuery",
     "ColumnMomentsQuery",
+    "ColumnTreeQuery",
     "GradientAndShareQuery",
     "GradientDifferenceQuery",
     "GradientNormQuery",

@@ -1,4 +1,4 @@
-"""Queries about single features: counts below edges, and means of values and of their squares."""
+"""Queries about single features: counts below edges or in cells, and means of values and squares."""
 
 from __future__ import annotations
 
@@ -85,6 +85,73 @@ class ColumnCountsQuery(CountQuery):
                 below = np.bincount(X.indices[under], chosen, minlength=d)
                 out[:, k] = below + (total - stored) * (edges > 0.0)
         return out - 0.5 * total
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnTreeQuery(CountQuery):
+    r"""Number of rows in each node of a tree over the range of each feature, or their total weight.
+
+    The range is cut into ``4 ** levels`` cells of one width, the leaves; each four neighbours have
+    a parent, up to four nodes at the top. The answer has the shape (d, 1 + 4 + ... + 4^levels):
+    missing values first, then the nodes from the top down.
+
+    Parameters
+    ----------
+    bounds : ColumnBounds
+        Range of each of the d features. Values beyond count in the cell at the end.
+    levels : int
+        Number of levels of nodes.
+
+    Guarantees
+    ----------
+    - A row is in one node of each level for each feature, or in the place of what is missing.
+      Replacing it moves the answer by at most ``sqrt(2 levels d)``, attained where every feature
+      goes from one end of its range to the other; zeroing it out by at most ``sqrt(levels d)``.
+      Proof: ``docs/proofs/histograms_and_counts.md``.
+    """
+
+    name: ClassVar[str] = "column_tree"
+
+    bounds: ColumnBounds
+    levels: int
+
+    def sensitivity(self, adjacency: Adjacency) -> float:
+        """``sqrt(2 levels d)`` under replace-one, ``sqrt(levels d)`` under zero-out."""
+        return adjacency.of_histogram() * sqrt(self.levels * self.bounds.low.size)
+
+    def public(self) -> tuple[object, ...]:
+        """The ranges and the number of levels."""
+        return (self.bounds.low, self.bounds.high, self.levels)
+
+    def _of_block(self, block: RawBlock) -> np.ndarray:
+        (m, d), X, v = block.X.shape, block.X, block.bounded_weights
+        weights, size = np.ones(m) if v is None else v, 4**self.levels + 1
+        if isinstance(X, np.ndarray):
+            values, features = X.astype(np.float64).ravel(), np.tile(np.arange(d), m)
+            of_entry = np.repeat(weights, d)
+        else:
+            values, features = X.data.astype(np.float64), X.indices
+            of_entry = np.repeat(weights, np.diff(X.indptr))
+        cells = self._cells(values, features) + size * features
+        counts = np.bincount(cells, of_entry, minlength=d * size).reshape(d, size)
+        if not isinstance(X, np.ndarray):
+            # Zeros are counted, not looked at.
+            every = np.arange(d)
+            stored = np.bincount(features, of_entry, minlength=d)
+            counts[every, self._cells(np.zeros(d), every)] += weights.sum() - stored
+        cut = counts[:, 1:]
+        nodes = (cut.reshape(d, 4**k, -1).sum(axis=2) for k in range(1, self.levels + 1))
+        return np.column_stack([counts[:, 0], *nodes])
+
+    def _cells(self, values: np.ndarray, features: np.ndarray) -> np.ndarray:
+        """Cell of each value, from 1 on; 0 if it is missing. Overwrites the values."""
+        low, half = self.bounds.low[features], self.bounds.half_width[features]
+        missing, last = np.isnan(values), 4**self.levels - 1
+        # Clipped first: a difference of huge numbers may be beyond the largest float.
+        np.clip(values, low, self.bounds.high[features], out=values)
+        values = (values - low) / half * (0.5 * 4**self.levels)
+        values[missing] = -1.0
+        return 1 + np.minimum(values, last).astype(np.intp)
 
 
 class UnitMoments(GaussianQuery):

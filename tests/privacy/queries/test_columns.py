@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from skdp.privacy import Adjacency
-from skdp.privacy.queries import ColumnCountsQuery, ColumnMomentsQuery
+from skdp.privacy.queries import ColumnCountsQuery, ColumnMomentsQuery, ColumnTreeQuery
 from skdp.privacy.rows import MOST_ROWS, DenseRows, SparseRows
 from skdp.problem import ColumnBounds
 from skdp.testing import row_stores
@@ -57,6 +57,54 @@ def test_counts_of_some_features_are_those_of_a_table_without_the_others():
             every = ColumnCountsQuery(edges, sizes).evaluate(rows)
             some = ColumnCountsQuery(edges[[2, 0]], sizes, (2, 0)).evaluate(rows)
             np.testing.assert_array_equal(some, every[[2, 0]], err_msg=layout)
+
+
+def nodes_of(column, low, high, levels):
+    """Counts of missing values, and of the nodes of a tree from the top down, value by value."""
+    counts = [sum(map(math.isnan, column))]
+    for level in range(1, levels + 1):
+        of_level = [0] * 4**level
+        for x in column:
+            if not math.isnan(x):
+                place = int((min(max(x, low), high) - low) / (high - low) * 4**level)
+                of_level[min(place, 4**level - 1)] += 1
+        counts += of_level
+    return counts
+
+
+def test_trees_count_each_value_once_a_level_and_what_is_missing_by_itself():
+    rng = np.random.default_rng(0)
+    rows = np.where(rng.random((200, 3)) < 0.3, 0.0, rng.normal(2.0, 3.0, (200, 3)))
+    rows[rng.random((200, 3)) < 0.1] = np.nan
+    rows[0] = 1e300, -1e300, 8.0
+    query = ColumnTreeQuery(BOUNDS, 3)
+    ends = zip(rows.T, BOUNDS.low, BOUNDS.high, strict=True)
+    expected = [nodes_of(column.tolist(), low, high, 3) for column, low, high in ends]
+    for store in (
+        DenseRows(rows, np.zeros(200)),
+        DenseRows(np.asfortranarray(rows), np.zeros(200)),
+        SparseRows(sp.csr_array(rows), np.zeros(200)),
+        SparseRows(in_halves(rows), np.zeros(200)),
+    ):
+        np.testing.assert_array_equal(query.evaluate(store), expected)
+
+
+def in_halves(rows):
+    """Rows with each of their entries stored in two parts."""
+    whole = sp.csr_array(rows)
+    data, indices = np.repeat(whole.data / 2, 2), np.repeat(whole.indices, 2)
+    return sp.csr_array((data, indices, 2 * whole.indptr), shape=whole.shape)
+
+
+def test_sensitivity_of_a_tree_is_attained_between_rows_with_and_without_values_at_most():
+    """All pairs of rows of one feature, missing values among them."""
+    values = np.array([np.nan, *np.linspace(0.0, 1.0, 17)])
+    query = ColumnTreeQuery(ColumnBounds(np.zeros(1), np.ones(1)), 2)
+    answers = [query.evaluate(DenseRows(np.full((1, 1), x), np.zeros(1))) for x in values]
+    moves = [np.linalg.norm(a - b) for a in answers for b in answers]
+    assert max(moves) == pytest.approx(query.sensitivity(Adjacency.REPLACE_ONE)) == 2.0
+    lengths = [np.linalg.norm(a) for a in answers]
+    assert max(lengths) == pytest.approx(query.sensitivity(Adjacency.ZERO_OUT))
 
 
 @pytest.mark.parametrize("weight", [1.0, 1.2, math.sqrt(2)])
