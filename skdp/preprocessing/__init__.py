@@ -1,7 +1,8 @@
 """Transformers for the steps before a private model: free ones, and ones with their own budget."""
 
-from .base import FreeTransformer, PrivateTransformer, Transformer
+from .base import Delegating, FreeTransformer, Invertible, PrivateTransformer, Transformer
 from .bounds_scaler import BoundsScaler
+from .column_quantiles import ColumnDistributions, QuantileLearner, private_column_distributions
 from .column_ranges import (
     RANGES_OF_SCALE,
     Search,
@@ -10,21 +11,34 @@ from .column_ranges import (
     private_column_sizes,
     tail_of_sizes,
 )
+from .k_bins_discretizer import DPKBinsDiscretizer
 from .min_max_scaler import DPMinMaxScaler
+from .quantile_transformer import DPQuantileTransformer
+from .robust_scaler import DPRobustScaler
 from .row_norm_clipper import RowNormClipper
+from .spline_transformer import DPSplineTransformer
 from .standard_scaler import DPStandardScaler
 
 __all__ = [
     "RANGES_OF_SCALE",
     "BoundsScaler",
+    "ColumnDistributions",
+    "DPKBinsDiscretizer",
     "DPMinMaxScaler",
+    "DPQuantileTransformer",
+    "DPRobustScaler",
+    "DPSplineTransformer",
     "DPStandardScaler",
+    "Delegating",
     "FreeTransformer",
+    "Invertible",
     "PrivateTransformer",
+    "QuantileLearner",
     "RowNormClipper",
     "Search",
     "Transformer",
     "private_column_bounds",
+    "private_column_distributions",
     "private_column_moments",
     "private_column_sizes",
     "tail_of_sizes",

@@ -77,14 +77,33 @@ class Scaler(Transformer, ABC):
         """The map, a function of parameters and public attributes."""
 
     @final
-    def _given_bounds(self, bounds: Any) -> ColumnBounds:
-        """Bounds that a parameter gives to the features that ``fit`` has seen."""
-        names = getattr(self, "feature_names_in_", None)
-        return ColumnBounds.of(type(self).__name__, bounds, self.n_features_in_, names=names)
-
-    @final
     def _applied(self, X: Rows) -> Rows:
         return self._map(X.shape[1]).apply(X)
+
+
+def scaling_within(
+    factor: np.ndarray, shift: np.ndarray | None, bounds: ColumnBounds | None
+) -> ColumnScaling:
+    """The map that centres and scales features and, within bounds, holds them to these.
+
+    Parameters
+    ----------
+    factor : ndarray of shape (d,)
+        What features are multiplied by.
+    shift : ndarray of shape (d,), optional
+        What is taken off before. Without it zeros stay zeros, and so does what lies between them
+        and an interval apart.
+    bounds : ColumnBounds, optional
+        Intervals of the features.
+    """
+    if bounds is None:
+        return ColumnScaling(factor, shift)
+    low, high = bounds.low, bounds.high
+    if shift is None:
+        return ColumnScaling(
+            factor, None, (np.minimum(low, 0) * factor, np.maximum(high, 0) * factor)
+        )
+    return ColumnScaling(factor, shift, ((low - shift) * factor, (high - shift) * factor))
 
 
 def checked_range(who: str, given: Any) -> tuple[float, float]:

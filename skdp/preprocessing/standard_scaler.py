@@ -7,11 +7,11 @@ from typing import Any, ClassVar, final
 import numpy as np
 
 from ..privacy.oracle import Oracle
-from ..problem.column_bounds import ColumnScaling
+from ..problem.column_bounds import ColumnBounds, ColumnScaling
 from ..validation import SCALERS, keep_parameters, with_advice
 from .base import PrivateTransformer
 from .column_ranges import private_column_bounds, private_column_moments
-from .scaler import Scaler
+from .scaler import Scaler, scaling_within
 
 # Of the budget, for bounds that are not given.
 _RANGE_SHARE = 0.75
@@ -161,12 +161,4 @@ class DPStandardScaler(Scaler, PrivateTransformer):
     def _map(self, n_features: int) -> ColumnScaling:
         factor = np.ones(n_features) if self.scale_ is None else 1.0 / self.scale_
         shift = self.mean_ if self.with_mean else None
-        if not self.clip:
-            return ColumnScaling(factor, shift)
-        low, high = self.bounds_
-        if shift is None:
-            # Zeros stay zeros, and what lies between them and an interval apart stays, too.
-            return ColumnScaling(
-                factor, None, (np.minimum(low, 0) * factor, np.maximum(high, 0) * factor)
-            )
-        return ColumnScaling(factor, shift, ((low - shift) * factor, (high - shift) * factor))
+        return scaling_within(factor, shift, ColumnBounds(*self.bounds_) if self.clip else None)

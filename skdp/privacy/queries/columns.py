@@ -1,4 +1,4 @@
-"""Queries about single features: counts below edges or in cells, and means of values and squares."""
+"""Queries about single features: counts below edges or in cells, means of values and squares."""
 
 from __future__ import annotations
 
