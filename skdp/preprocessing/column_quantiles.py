@@ -23,7 +23,7 @@ _RANGE_SHARE, _TAIL, _STRETCH = 0.5, 0.01, 1.5
 # Levels of a tree of 64 cells, and of 256 from this many standard deviations a row and column on.
 _LEVELS, _FINE_LEVELS, _RICH = 3, 4, 500.0
 # Standard deviations by which missing values have to be seen.
-_SEEN = 3.0
+_SEEN = 4.0
 # Share of the rows that is spread evenly, so that each share of the rows has one quantile.
 _EVENLY = 1e-9
 

@@ -47,6 +47,9 @@ _SMALL = 4.0
 _DEGENERATE = 2.0**-7
 # A variance is known to a few standard deviations of its noise; less is as good as none.
 _RESOLVED = 2.0
+# Standard deviations from which on missing values are believed, and what each of them adds to the
+# mean of squares.
+_CERTAIN, _OFFSET = 4.0, 0.75
 # Features in an interval as short as this around zero seem to be zero.
 _NOTHING = 4.0**-62
 
@@ -330,12 +333,17 @@ def private_column_moments(
     Returns
     -------
     (ndarray, ndarray)
-        Means, within the bounds, and variances, each of shape (d,). A variance is at least what
-        noise leaves to see, so that a feature that hardly varies is not blown up.
+        Means, within the bounds, and variances, each of shape (d,), of what is not missing. A
+        variance is at least what noise leaves to see, so that a feature that hardly varies is not
+        blown up.
     """
     oracle.note("means and variances of columns")
     moments = oracle.column_moments(bounds, n_samples, spend=spend)
-    means = np.clip(moments.means, -1.0, 1.0)
+    assert moments.missing is not None
+    missing = np.where(moments.missing > _CERTAIN * moments.scale, moments.missing, 0.0)
+    present = np.maximum(1.0 - missing, 1.0 / n_samples)
+    means = np.clip(moments.means / present, -1.0, 1.0)
     least = min(_RESOLVED * moments.scale / sqrt(2.0), 1.0)
-    variances = np.clip(moments.squares - means**2, least, 1.0)
+    squares = (moments.squares - _OFFSET * missing) / present
+    variances = np.clip(squares - means**2, least, 1.0)
     return bounds.centre + bounds.half_width * means, variances * bounds.half_width**2

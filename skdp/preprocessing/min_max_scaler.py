@@ -79,7 +79,8 @@ class DPMinMaxScaler(Scaler, PrivateTransformer):
     Notes
     -----
     A feature that does not vary gets an interval as narrow as the search resolves, in which it lies
-    somewhere; one that is nearly always zero keeps its units, with bounds (-1, 1).
+    somewhere; one that is nearly always zero keeps its units, with bounds (-1, 1). Missing values
+    count for no bound and stay missing, as in scikit-learn.
 
     Examples
     --------
@@ -130,6 +131,10 @@ class DPMinMaxScaler(Scaler, PrivateTransformer):
     @property
     def _sparse(self) -> bool:
         return False
+
+    @property
+    def _takes_missing(self) -> bool:
+        return True
 
     def _settle(self) -> None:
         checked_range(type(self).__name__, self.feature_range)

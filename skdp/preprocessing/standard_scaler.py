@@ -85,7 +85,8 @@ class DPStandardScaler(Scaler, PrivateTransformer):
     Notes
     -----
     A feature that does not vary visibly has the smallest variance that can be told from noise, so
-    that it comes out as nearly zero and is not blown up.
+    that it comes out as nearly zero and is not blown up. Missing values count in no moment and stay
+    missing, as in scikit-learn; how many there are of each feature costs nothing.
 
     Examples
     --------
@@ -135,6 +136,10 @@ class DPStandardScaler(Scaler, PrivateTransformer):
     @property
     def _sparse(self) -> bool:
         return not self.with_mean
+
+    @property
+    def _takes_missing(self) -> bool:
+        return True
 
     def _settle(self) -> None:
         if self.bounds is not None:

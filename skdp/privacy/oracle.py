@@ -99,11 +99,15 @@ class ColumnMoments(NamedTuple):
         Means of the values and of their squares.
     scale : float
         Standard deviation of the noise of a mean; that of a square is smaller by sqrt(2).
+    missing : ndarray of shape (d,), optional
+        Shares of the rows in which features are missing, which add nothing to the sums that means
+        are made of, and 3/4 to those of squares; its noise is a little smaller than that of means.
     """
 
     means: np.ndarray
     squares: np.ndarray
     scale: float
+    missing: np.ndarray | None = None
 
 
 class GroupMoments(NamedTuple):
@@ -512,9 +516,13 @@ class Oracle(ABC):
     ) -> ColumnMoments:
         """Noisy means and mean squares of features that are clipped to their bounds.
 
-        See :class:`ColumnMomentsQuery`; the squares cost nothing beside the means.
+        See :class:`ColumnMomentsQuery`; the squares cost nothing beside the means, nor does what is
+        missing.
         """
-        return self._moments(ColumnMomentsQuery(bounds, n_samples), spend)
+        query = ColumnMomentsQuery(bounds, n_samples)
+        answer = self._release(query, spend)
+        scale = self._scale(query, spend)
+        return ColumnMoments(*query.moments(answer), scale, query.missing(answer))
 
     @final
     def column_counts(

@@ -678,6 +678,15 @@ def counted_everywhere(honest, self, block):
     return honest(self, block) + missing[:, None]
 
 
+def missing_entries_move_moments_within_their_sensitivity():
+    query = ColumnMomentsQuery(ColumnBounds(-np.ones(D), np.ones(D)), N)
+    here, there = (
+        query.evaluate(DenseRows(X, ZEROS)) for X in (np.zeros((N, D)), np.full((N, D), np.nan))
+    )
+    share = np.linalg.norm(here - there) / N / query.sensitivity(Adjacency.REPLACE_ONE)
+    assert share <= 1, f"moved by {share:.3g}"
+
+
 def missing_values_move_trees_within_their_sensitivity():
     query = ColumnTreeQuery(ColumnBounds(np.zeros(D), np.ones(D)), 2)
     X, other = np.full((2, N, D), np.nan)
@@ -702,6 +711,7 @@ BUGS = (
     Bug("column moments without the factor of two", {"ColumnMomentsQuery.sensitivity": times(0.5)}, crafted(ColumnMomentsQuery), TOO_FAR),
     Bug("features that share one sensitivity", {"ColumnMomentsQuery.sensitivity": times(sqrt(1 / 3))}, crafted(ColumnMomentsQuery), TOO_FAR),
     Bug("squares of columns of too much weight", {"columns._WEIGHT": Value(2.0)}, within(columns), TOO_FAR),
+    Bug("missing entries of too much weight", {"columns._MISSING": Value(sqrt(3.0))}, missing_entries_move_moments_within_their_sensitivity, TOO_FAR),
     Bug("columns that are asked about alone, counted twice", {"ColumnCountsQuery._of_block": counted_twice}, crafted(ColumnCountsQuery), TOO_FAR),
     Bug("a second edge of a column that is not counted", {"ColumnCountsQuery.sensitivity": times(sqrt(0.5))}, crafted(ColumnCountsQuery), TOO_FAR),
     Bug("a tree of counts priced by one of its levels", {"ColumnTreeQuery.sensitivity": lambda _, self, a: sqrt(2.0 * self.bounds.low.size)}, crafted(ColumnTreeQuery), TOO_FAR),

@@ -19,6 +19,8 @@ from .base import CountQuery, GaussianQuery
 
 _WEIGHT = sqrt(2.0)
 _OFFSET = 0.75
+# Weight of an entry that is missing: as long as the longest that is not.
+_MISSING = sqrt(1.125)
 # A square and the offset, which cancel, are together longer than what is left, by up to this.
 _SPREAD = 3.0
 
@@ -218,10 +220,17 @@ class UnitMoments(GaussianQuery):
 
 @dataclass(frozen=True, eq=False)
 class ColumnMomentsQuery(UnitMoments):
-    """Moments of the d features on the scale of their public bounds.
+    """Moments of the d features on the scale of their public bounds, and what is missing of each.
 
     ``u_j = clip((x_j - c_j) / h_j, -1, 1)``, with ``c_j`` the middle and ``h_j`` half the width of
-    the interval of feature j. Entries that are not numbers count as the middle.
+    the interval of feature j. Entries that are not numbers add nothing to the moments, and
+    ``sqrt(9 / 8)`` to the third line of the answer, which has the shape (3, d).
+
+    Guarantees
+    ----------
+    - The third line costs nothing, under either relation: an entry that is missing is as long as
+      the longest, and ``3 / 2`` from any other, where two others may be 2 apart. Proof: theorem C1
+      of ``docs/proofs/columns_and_metrics.md``.
     """
 
     name: ClassVar[str] = "column_moments"
@@ -238,28 +247,42 @@ class ColumnMomentsQuery(UnitMoments):
         """The bounds."""
         return (self.bounds.low, self.bounds.high)
 
+    def missing(self, answer: np.ndarray) -> np.ndarray:
+        """Share of the rows in which each feature is missing, from an answer.
+
+        Its noise is that of a mean divided by ``sqrt(9 / 8)``.
+        """
+        return answer[2] / _MISSING
+
     def _of_block(self, block: RawBlock) -> np.ndarray:
         X, shares = block.X, block.shares
         if isinstance(X, np.ndarray):
             u = self._scaled(X.astype(np.float64), slice(None))
-            return self.of_scaled(u, shares)
-        sums, squares = self._of_stored(X, shares)
-        rows = len(block.y) if shares is None else float(shares.sum())
-        return np.stack([sums, _WEIGHT * (squares - _OFFSET * rows)])
+            out, lost = self.of_scaled(u, shares), np.isnan(X)
+            missing = lost.sum(axis=0) if shares is None else shares @ lost
+        else:
+            sums, squares, missing = self._of_stored(X, shares)
+            rows = len(block.y) if shares is None else float(shares.sum())
+            out = np.stack([sums, _WEIGHT * (squares - _OFFSET * rows)])
+        out[1] += _WEIGHT * _OFFSET * missing
+        return np.vstack([out, _MISSING * missing])
 
     def _of_stored(
         self, X: sp.csr_array | sp.csr_matrix, shares: np.ndarray | None
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Sums of u and of its square for sparse rows, whose zeros are counted, not looked at."""
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Sums of u and of its square for sparse rows, and numbers of missing entries.
+
+        Zeros are counted, not looked at.
+        """
         m, d = X.shape
         u = self._scaled(X.data.astype(np.float64), X.indices)
         at_zero = self._scaled(np.zeros(d), slice(None))
         s = np.ones(m) if shares is None else shares
         of_entry = np.repeat(s, np.diff(X.indptr))
-        missing = s.sum() - np.bincount(X.indices, of_entry, minlength=d)
-        sums = np.bincount(X.indices, of_entry * u, minlength=d) + missing * at_zero
-        squares = np.bincount(X.indices, of_entry * u * u, minlength=d) + missing * at_zero**2
-        return sums, squares
+        zeros = s.sum() - np.bincount(X.indices, of_entry, minlength=d)
+        sums = np.bincount(X.indices, of_entry * u, minlength=d) + zeros * at_zero
+        squares = np.bincount(X.indices, of_entry * u * u, minlength=d) + zeros * at_zero**2
+        return sums, squares, np.bincount(X.indices, of_entry * np.isnan(X.data), minlength=d)
 
     def _scaled(self, values: np.ndarray, features: np.ndarray | slice) -> np.ndarray:
         """Values of these features on the scale of their bounds. Overwrites them."""

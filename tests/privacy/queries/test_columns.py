@@ -119,6 +119,35 @@ def test_squares_up_to_the_weight_of_the_answer_cost_nothing_beside_means(weight
     assert heaviest.max() > 4.5
 
 
+def test_missing_entries_cost_nothing_beside_means():
+    """All pairs of rows of one feature, a missing one among them."""
+    bounds = ColumnBounds(-np.ones(1), np.ones(1))
+    query = ColumnMomentsQuery(bounds, 1)
+    values = np.array([np.nan, *np.linspace(-1.0, 1.0, 201)])
+    answers = [query.evaluate(DenseRows(np.full((1, 1), x), np.zeros(1))) for x in values]
+    moves = [np.linalg.norm(answers[i] - b) for i in (0, 1, 50, 101) for b in answers]
+    assert max(moves) <= query.sensitivity(Adjacency.REPLACE_ONE) + 1e-12
+    lengths = np.array([np.linalg.norm(a) for a in answers])
+    assert lengths.max() == pytest.approx(query.sensitivity(Adjacency.ZERO_OUT))
+    assert lengths[0] == pytest.approx(lengths.max())
+
+
+def test_missing_entries_count_for_themselves_and_for_no_moment():
+    rng = np.random.default_rng(0)
+    rows = np.where(rng.random((200, 3)) < 0.4, 0.0, rng.normal(3.0, 2.0, (200, 3)))
+    rows[rng.random((200, 3)) < 0.2] = np.nan
+    query = ColumnMomentsQuery(BOUNDS, 200)
+    u = (np.clip(rows, BOUNDS.low, BOUNDS.high) - BOUNDS.centre) / BOUNDS.half_width
+    for store in (DenseRows(rows, np.zeros(200)), SparseRows(sp.csr_array(rows), np.zeros(200))):
+        answer = query.evaluate(store)
+        missing = query.missing(answer)
+        means, squares = query.moments(answer)
+        np.testing.assert_allclose(missing, np.isnan(rows).mean(axis=0), rtol=1e-12)
+        np.testing.assert_allclose(means / (1 - missing), np.nanmean(u, axis=0), rtol=1e-12)
+        of_present = (squares - 0.75 * missing) / (1 - missing)
+        np.testing.assert_allclose(of_present, np.nanmean(u**2, axis=0), rtol=1e-12)
+
+
 @pytest.mark.parametrize("d", [1, 7])
 def test_declared_sensitivities(d):
     bounds = ColumnBounds(np.zeros(d), np.arange(1.0, d + 1))
@@ -130,12 +159,12 @@ def test_declared_sensitivities(d):
     assert counts.sensitivity(Adjacency.ZERO_OUT) == pytest.approx(math.sqrt(2 * d) / 2)
 
 
-def test_entries_that_are_not_numbers_count_as_the_middle_and_below_nothing():
+def test_entries_that_are_not_numbers_count_in_no_moment_and_below_nothing():
     rows = np.full((4, 3), np.nan)
     query = ColumnMomentsQuery(BOUNDS, 4)
     counts = ColumnCountsQuery(np.full((3, 1), np.inf))
     for store in (DenseRows(rows, np.zeros(4)), SparseRows(sp.csr_array(rows), np.zeros(4))):
-        means, squares = query.moments(query.evaluate(store))
-        assert not means.any()
-        assert np.abs(squares).max() < 1e-15
+        answer = query.evaluate(store)
+        assert np.abs(answer[:2]).max() < 1e-15
+        np.testing.assert_allclose(query.missing(answer), 1.0, rtol=1e-15)
         np.testing.assert_array_equal(counts.evaluate(store), -2.0)

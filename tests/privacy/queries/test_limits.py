@@ -212,6 +212,7 @@ ASKED = {
     "score_moments": (LOGISTIC, (AT, W), {"of_shares": 0.2}),
     "score_scale": (LOGISTIC, (W, np.ones(1)), {"reach": 2.0}),
     "column_moments": (LOGISTIC, (COLUMNS, N), {}),
+    "column_tree": (LOGISTIC, (COLUMNS, 2), {}),
     "column_counts": (LOGISTIC, (np.zeros((D, 2)), N), {}),
     "outcome_counts": (LOGISTIC, ("correctness", 2), {}),
     "metric_means": (LOGISTIC, ((brier_score(),), N), {}),
