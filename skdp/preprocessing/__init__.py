@@ -3,29 +3,29 @@
 from .base import FreeTransformer, PrivateTransformer, Transformer
 from .bounds_scaler import BoundsScaler
 from .column_ranges import (
-    RANGES_OF_SCALE,
-    Search,
-    private_column_bounds,
+    POOR,
+    ROUGH,
+    evidence_of,
     private_column_moments,
-    private_column_sizes,
-    tail_of_sizes,
+    private_column_ranges,
+    share_of_ranges,
 )
 from .min_max_scaler import DPMinMaxScaler
 from .row_norm_clipper import RowNormClipper
 from .standard_scaler import DPStandardScaler
 
 __all__ = [
-    "RANGES_OF_SCALE",
+    "POOR",
+    "ROUGH",
     "BoundsScaler",
     "DPMinMaxScaler",
     "DPStandardScaler",
     "FreeTransformer",
     "PrivateTransformer",
     "RowNormClipper",
-    "Search",
     "Transformer",
-    "private_column_bounds",
+    "evidence_of",
     "private_column_moments",
-    "private_column_sizes",
-    "tail_of_sizes",
+    "private_column_ranges",
+    "share_of_ranges",
 ]

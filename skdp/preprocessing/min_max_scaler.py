@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from numbers import Real
 from typing import Any, ClassVar, final
 
 import numpy as np
-from sklearn.utils._param_validation import Interval
 
 from ..privacy.oracle import Oracle
 from ..problem.column_bounds import ColumnBounds, ColumnScaling
 from ..validation import PAIR, SCALERS, keep_parameters, with_advice
 from .base import PrivateTransformer
-from .column_ranges import private_column_bounds
-from .scaler import Scaler, checked_range
+from .scaler import Scaler, checked_range, ranges_of_all
 
 
 @final
@@ -96,13 +93,11 @@ class DPMinMaxScaler(Scaler, PrivateTransformer):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **PrivateTransformer._parameter_constraints,
         "feature_range": [PAIR],
-        "tail": [Interval(Real, 0, 0.25, closed="right")],
         "bounds": [None, "array-like"],
         "clip": ["boolean"],
     }
 
     feature_range: tuple[float, float]
-    tail: float
     bounds: Any
     clip: bool
 
@@ -119,7 +114,6 @@ class DPMinMaxScaler(Scaler, PrivateTransformer):
         epsilon: float = 1.0,
         delta: float | None = None,
         feature_range: tuple[float, float] = (0.0, 1.0),
-        tail: float = 0.01,
         bounds: Any = None,
         clip: bool = True,
         adjacency: str = "replace_one",
@@ -140,7 +134,7 @@ class DPMinMaxScaler(Scaler, PrivateTransformer):
 
     def _learn(self, oracle: Oracle, n_samples: int) -> None:
         sizes, known = (n_samples, self.n_features_in_), self._known_bounds()
-        found = private_column_bounds(oracle, oracle.budget, *sizes, tail=self.tail, within=known)
+        found = ranges_of_all(oracle, oracle.budget, *sizes, within=known)
         a, b = checked_range(type(self).__name__, self.feature_range)
         self.data_min_, self.data_max_ = found.low, found.high
         self.data_range_ = 2 * found.half_width

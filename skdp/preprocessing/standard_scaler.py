@@ -10,14 +10,11 @@ from ..privacy.oracle import Oracle
 from ..problem.column_bounds import ColumnScaling
 from ..validation import SCALERS, keep_parameters, with_advice
 from .base import PrivateTransformer
-from .column_ranges import private_column_bounds, private_column_moments
-from .scaler import Scaler
+from .column_ranges import private_column_moments
+from .scaler import Scaler, ranges_of_all
 
 # Of the budget, for bounds that are not given.
-_RANGE_SHARE = 0.75
-# Share of rows beyond each end of an interval that is found, and by what it is lengthened, so that
-# light tails are not clipped at all.
-_TAIL, _STRETCH = 0.01, 2.0
+_RANGE_SHARE = 0.5
 
 
 @final
@@ -143,10 +140,7 @@ class DPStandardScaler(Scaler, PrivateTransformer):
     def _learn(self, oracle: Oracle, n_samples: int) -> None:
         d, budget = self.n_features_in_, oracle.budget
         if self.bounds is None:
-            share = budget.fraction(_RANGE_SHARE)
-            bounds = private_column_bounds(
-                oracle, share, n_samples, d, tail=_TAIL, stretch=_STRETCH
-            )
+            bounds = ranges_of_all(oracle, budget.fraction(_RANGE_SHARE), n_samples, d)
         else:
             bounds = self._given_bounds(self.bounds)
         self.bounds_ = bounds.low, bounds.high

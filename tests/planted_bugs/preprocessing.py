@@ -52,12 +52,12 @@ def peeks(honest, self, X, *, reset, copy=False):
 
 
 def free_ranges(honest, self, event):
-    if event.query != "column_counts":
+    if event.query != "magnitude_votes":
         honest(self, event)
 
 
 BUGS = (
-    Bug("noise for half the features", {"ColumnCountsQuery.sensitivity": lambda _, self, a: np.sqrt(self.edges.size / 2)}, ranges_are_found_within_their_budget, "beyond the sensitivity"),
+    Bug("noise for half the features", {"ColumnCellsQuery.sensitivity": lambda _, self, a: np.sqrt(len(self.columns))}, ranges_are_found_within_their_budget, "beyond the sensitivity"),
     Bug("ranges that nobody pays for", {"Ledger.charge": free_ranges}, receipts_of_scalers_cover_what_neighbours_show, "more was told than was charged"),
     Bug("bounds of a scaler that are read off the rows", {"Transformer._checked": peeks, "DPStandardScaler._settle": sets("bounds", lambda self: self.seen)}, scalers_follow_from_answers, "another content"),
     Bug("a seed of a scaler that travels", {"PrivateTransformer.__getstate__": lambda _, self: vars(self).copy()}, seeds_of_scalers_stay_behind, "keeps its seed"),
