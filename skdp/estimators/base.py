@@ -291,17 +291,16 @@ class PrivateLinearModel(DataOpener, PublishedModel, CallbackSupportMixin, Budge
         warn_of_promise(plan.estimator, self.epsilon, self.delta_, plan.n_samples)
         if plan.assumption is not None:
             warn_user(f"{plan.estimator}: {plan.assumption}", UserWarning)
-        if (verdict := plan.hopeless()) is not None:
-            warn_user(verdict, BudgetWarning)
-        ranges = plan.stage(ColumnRanges)
+        said, ranges = [plan.hopeless()], plan.stage(ColumnRanges)
         if ranges is not None and ranges.outlook:
-            warn_user(
+            said.append(
                 f"{plan.estimator} looks for the ranges of {len(ranges.columns):,} columns, of "
                 f"which {ranges.outlook} in so few rows with epsilon={plan.epsilon:g}; those are "
                 "held to (-1, 1). Pass data_bounds, a dictionary with (low, high) for those whose "
-                f"ranges you know, of: {self._in_words(ranges.columns)}.",
-                BudgetWarning,
+                f"ranges you know, of: {self._in_words(ranges.columns)}."
             )
+        if verdict := " ".join(filter(None, said)):
+            warn_user(verdict, BudgetWarning)
 
     @final
     def _claim(self, unit: PrivacyUnit = PrivacyUnit.ROW) -> SpendBound:

@@ -45,6 +45,7 @@ from .range_finding import (
     private_data_norm,
     private_target_bounds,
     seen_targets,
+    unseen_columns,
     warn_of_target_bounds,
 )
 
@@ -312,22 +313,6 @@ class ColumnRanges(Stage):
     def __str__(self) -> str:
         words = f"{self.bound}, up to {self.share:.0%}"
         return f"{words} ({self.outlook})" if self.outlook else words
-
-
-def unseen_columns(bounds: RowBounds, columns: tuple[int, ...]) -> tuple[int, ...]:
-    """Those of the columns that were searched and not found, which are held to ``(-1, 1)``.
-
-    Parameters
-    ----------
-    bounds : RowBounds
-        That a fit has found.
-    columns : tuple of int
-        Columns that were searched.
-    """
-    if bounds.scaling is None or bounds.scaling.clipped_to is None:
-        return columns
-    low, high = bounds.scaling.clipped_to
-    return tuple(j for j in columns if (low[j], high[j]) == (-1.0, 1.0))
 
 
 @dataclass(frozen=True)

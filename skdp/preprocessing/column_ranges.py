@@ -140,13 +140,11 @@ def private_column_ranges(
         return found
     of_votes, *of_cells = budget.split(_SPLIT if evidence >= _RICH else _SPLIT_WITHOUT_ZOOM)
     if within is None:
-        oracle.note("sizes of columns")
         found = _sized(oracle, of_votes, columns, codes=codes)
     else:
         of_cells = budget.split([0.5, 0.5])
     low, high = found.bounds.low.copy(), found.bounds.high.copy()
     active = np.flatnonzero(found.seen)
-    oracle.note("places of columns")
     for share in of_cells:
         if not active.size:
             break
@@ -237,23 +235,25 @@ def _placed(
     counts: np.ndarray, low: float, high: float, noise: float, n_samples: int
 ) -> tuple[float, float, bool] | None:
     """Ends of a feature by counts of its cells, and whether it fills few; None if none is seen."""
-    *rows, below, above, zeros, _ = counts
+    *rows, below, above, zeros, missing = counts
     step = (high - low) / len(rows)
     first, last, inside = _best_run(np.array(rows), noise + _PRUNE * n_samples)
     if inside < _CERTAIN * noise * sqrt(last - first):
         return None
-    zeros = zeros if zeros > _CERTAIN * noise else 0.0
+    zeros, missing = (x if x > _CERTAIN * noise else 0.0 for x in (zeros, missing))
     bottom, top = low + first * step, low + last * step
     outside = max(_CERTAIN * noise, 0.05 * n_samples)
     if below > outside and bottom:
         bottom = 0.0 if bottom > 0 else 2 * bottom
     if above > outside and top:
         top = 0.0 if top < 0 else 2 * top
-    if zeros > max(0.02 * n_samples, 4.0 * noise) and low <= 0 < high:
+    # Zeros apart from all other values may stand for what is missing, unless they are many.
+    many = 0.02 if low <= 0 < high else 0.25
+    if zeros > max(many * n_samples, 4.0 * noise):
         bottom, top = min(bottom, 0.0), max(top, 0.0)
     narrow = top - bottom <= _NARROW * (high - low) * 1.001
     # Noise hides tails on both sides.
-    hidden = min(max(0.0, n_samples - zeros - inside) / n_samples, 0.5)
+    hidden = min(max(0.0, n_samples - zeros - missing - inside) / n_samples, 0.5)
     more = _STRETCH * hidden * (top - bottom)
     bottom, top = bottom - (more if bottom else 0.0), top + (more if top else 0.0)
     # Away from zero tails are long.

@@ -18,10 +18,10 @@ class DPMinMaxScaler(Scaler, PrivateTransformer):
     r"""Bring features to a range by bounds that are found privately, and clip to it.
 
     The smallest and the largest value of a feature are single rows, which privacy hides. In their
-    place stand two quantiles, which are found for all features at once by halving: each step asks
-    how many rows lie below one edge for each quantile, with noise. Without ``bounds`` the search
-    starts with all powers of 4 that single precision can hold, of both signs, so features may
-    differ in size by many orders of magnitude, and a few wild values move nothing.
+    place stand intervals in which nearly all rows are seen, for all features at once: first each row
+    votes for the sizes of its entries, then counts of rows in cells say where between zero and
+    that size they lie, with noise. Features may differ in size by many orders of magnitude, from
+    about 1e-9 to 1e15, and a few wild values move nothing.
 
     Parameters
     ----------
@@ -31,10 +31,6 @@ class DPMinMaxScaler(Scaler, PrivateTransformer):
         Slack, the smaller of 1e-5 and n^-1.1 for n rows by default.
     feature_range : (float, float), default=(0.0, 1.0)
         The range.
-    tail : float, default=0.01
-        Share of the rows that may lie beyond each bound, in (0, 0.25]. Where noise hides as few
-        rows as that it is more: with d features and mu the level of the budget, a few times
-        ``sqrt(30 d) / (n mu)``.
     bounds : (low, high) or mapping, optional
         Wide bounds that are known without the data, between which to search; each a number for all
         features or one for each feature; or a dictionary of pairs (low, high) by column name. Where

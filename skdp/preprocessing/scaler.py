@@ -127,6 +127,7 @@ def ranges_of_all(
             "larger epsilon.",
             BudgetWarning,
         )
+    oracle.note("ranges of columns")
     columns = tuple(range(n_features))
     return private_column_ranges(oracle, budget, n_samples, columns, within=within).bounds
 

@@ -35,9 +35,8 @@ class DPStandardScaler(Scaler, PrivateTransformer):
         Slack, the smaller of 1e-5 and n^-1.1 for n rows by default.
     bounds : (low, high) or mapping, optional
         Each a number for all features or one for each feature, known without the data; or a
-        dictionary of pairs (low, high) by column name. None finds an interval for each feature with
-        three quarters of the budget: twice as long as the one between two quantiles, about 1 % of
-        the rows from each end, or more where noise hides as few.
+        dictionary of pairs (low, high) by column name. None finds an interval for each feature that
+        holds nearly all rows, with up to a half of the budget.
     with_mean : bool, default=True
         Whether to centre. Sparse rows need False.
     with_std : bool, default=True

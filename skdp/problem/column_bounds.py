@@ -165,10 +165,11 @@ def by_index(
     places = {name: j for j, name in enumerate(() if names is None else names)}
     places |= {j: j for j in range(n_features)}
     if unknown := [key for key in given if key not in places]:
-        named = "and have no names" if names is None else f"such as {names[0]!r}"
+        columns = f"the {n_features} {'features have no names' if names is None else 'columns'}"
+        columns += "" if names is None else f" begin with {shown(names[0])}"
         raise ValueError(
-            f"{needed} by names or indices of columns, got {len(unknown)} that no column has, such "
-            f"as {shown(unknown[0])}; there are {n_features} columns, {named}."
+            f"{needed} by name or index of columns, got {len(unknown)} that no column has, such as "
+            f"{shown(unknown[0])}; {columns}."
         )
     found = {places[key]: pair for key, pair in given.items()}
     if len(found) < len(given):

@@ -70,7 +70,8 @@ class MagnitudeVotesQuery(CountQuery):
         entries = np.bincount(rows, minlength=len(block.y))
         counted = divided_votes(entries, block.bounded_weights)
         size = 2 * EXPONENTS * len(self.columns)
-        out = np.bincount(cells, counted[rows], minlength=size)
+        # Of no votes at all it would be whole numbers.
+        out = np.bincount(cells, counted[rows], minlength=size).astype(np.float64)
         return out.reshape(len(self.columns), 2, EXPONENTS)
 
 

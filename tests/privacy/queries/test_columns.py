@@ -93,6 +93,14 @@ def test_votes_of_any_two_rows_are_at_most_sqrt_two_apart():
     assert 1.4 < max(apart) <= math.sqrt(2)
 
 
+@pytest.mark.parametrize("weights", [None, np.zeros(5)])
+def test_a_table_in_which_nobody_votes_has_an_answer_of_the_same_kind(weights):
+    for rows in row_stores(np.ones((5, 3)), np.zeros(5), weights).values():
+        found = MagnitudeVotesQuery((0, 2)).evaluate(rows)
+        assert found.dtype == np.float64
+        assert not found.any()
+
+
 def test_votes_of_many_rows_are_the_same_in_any_order():
     rng = np.random.default_rng(0)
     many = rng.normal(size=(MOST_ROWS + 7, 3)) * [1e-3, 1, 1e9]
