@@ -4,12 +4,12 @@ from .base import Delegating, FreeTransformer, Invertible, PrivateTransformer, T
 from .bounds_scaler import BoundsScaler
 from .column_quantiles import ColumnDistributions, QuantileLearner, private_column_distributions
 from .column_ranges import (
-    RANGES_OF_SCALE,
-    Search,
-    private_column_bounds,
+    POOR,
+    ROUGH,
+    evidence_of,
     private_column_moments,
-    private_column_sizes,
-    tail_of_sizes,
+    private_column_ranges,
+    share_of_ranges,
 )
 from .k_bins_discretizer import DPKBinsDiscretizer
 from .min_max_scaler import DPMinMaxScaler
@@ -20,7 +20,8 @@ from .spline_transformer import DPSplineTransformer
 from .standard_scaler import DPStandardScaler
 
 __all__ = [
-    "RANGES_OF_SCALE",
+    "POOR",
+    "ROUGH",
     "BoundsScaler",
     "ColumnDistributions",
     "DPKBinsDiscretizer",
@@ -35,11 +36,10 @@ __all__ = [
     "PrivateTransformer",
     "QuantileLearner",
     "RowNormClipper",
-    "Search",
     "Transformer",
-    "private_column_bounds",
+    "evidence_of",
     "private_column_distributions",
     "private_column_moments",
-    "private_column_sizes",
-    "tail_of_sizes",
+    "private_column_ranges",
+    "share_of_ranges",
 ]

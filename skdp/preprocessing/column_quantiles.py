@@ -15,11 +15,10 @@ from ..privacy.accounting.ledger import Spend
 from ..privacy.oracle import Oracle
 from ..problem.column_bounds import ColumnBounds
 from .base import PrivateTransformer
-from .column_ranges import private_column_bounds
+from .scaler import ranges_of_all
 
-# Of the budget, for bounds that are not given; the share of rows beyond each end of an interval
-# that is found, and by what it is lengthened.
-_RANGE_SHARE, _TAIL, _STRETCH = 0.5, 0.01, 1.5
+# Of the budget, for bounds that are not given.
+_RANGE_SHARE = 0.5
 # Levels of a tree of 64 cells, and of 256 from this many standard deviations a row and column on.
 _LEVELS, _FINE_LEVELS, _RICH = 3, 4, 500.0
 # Standard deviations by which missing values have to be seen.
@@ -139,9 +138,7 @@ class QuantileLearner(PrivateTransformer, ABC):
         d = self.n_features_in_
         if self.bounds is None:
             share = oracle.budget if self._by_ranges else oracle.budget.fraction(_RANGE_SHARE)
-            bounds = private_column_bounds(
-                oracle, share, n_samples, d, tail=_TAIL, stretch=_STRETCH
-            )
+            bounds = ranges_of_all(oracle, share, n_samples, d)
         else:
             bounds = self._given_bounds(self.bounds)
         self.bounds_ = bounds.low, bounds.high

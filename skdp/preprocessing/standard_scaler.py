@@ -10,14 +10,11 @@ from ..privacy.oracle import Oracle
 from ..problem.column_bounds import ColumnBounds, ColumnScaling
 from ..validation import SCALERS, keep_parameters, with_advice
 from .base import PrivateTransformer
-from .column_ranges import private_column_bounds, private_column_moments
-from .scaler import Scaler, scaling_within
+from .column_ranges import private_column_moments
+from .scaler import Scaler, ranges_of_all, scaling_within
 
 # Of the budget, for bounds that are not given.
-_RANGE_SHARE = 0.75
-# Share of rows beyond each end of an interval that is found, and by what it is lengthened, so that
-# light tails are not clipped at all.
-_TAIL, _STRETCH = 0.01, 2.0
+_RANGE_SHARE = 0.5
 
 
 @final
@@ -38,9 +35,8 @@ class DPStandardScaler(Scaler, PrivateTransformer):
         Slack, the smaller of 1e-5 and n^-1.1 for n rows by default.
     bounds : (low, high) or mapping, optional
         Each a number for all features or one for each feature, known without the data; or a
-        dictionary of pairs (low, high) by column name. None finds an interval for each feature with
-        three quarters of the budget: twice as long as the one between two quantiles, about 1 % of
-        the rows from each end, or more where noise hides as few.
+        dictionary of pairs (low, high) by column name. None finds an interval for each feature that
+        holds nearly all rows, with up to a half of the budget.
     with_mean : bool, default=True
         Whether to centre. Sparse rows need False.
     with_std : bool, default=True
@@ -148,10 +144,7 @@ class DPStandardScaler(Scaler, PrivateTransformer):
     def _learn(self, oracle: Oracle, n_samples: int) -> None:
         d, budget = self.n_features_in_, oracle.budget
         if self.bounds is None:
-            share = budget.fraction(_RANGE_SHARE)
-            bounds = private_column_bounds(
-                oracle, share, n_samples, d, tail=_TAIL, stretch=_STRETCH
-            )
+            bounds = ranges_of_all(oracle, budget.fraction(_RANGE_SHARE), n_samples, d)
         else:
             bounds = self._given_bounds(self.bounds)
         self.bounds_ = bounds.low, bounds.high

@@ -27,9 +27,10 @@ from .mechanisms.site_noise import Trust
 from .no_noise import noise_under
 from .queries.base import GaussianQuery, PerturbedQuery, Query
 from .queries.columns import (
-    ColumnCountsQuery,
+    ColumnCellsQuery,
     ColumnMomentsQuery,
     ColumnTreeQuery,
+    MagnitudeVotesQuery,
     UnitMoments,
 )
 from .queries.counts import (
@@ -525,22 +526,23 @@ class Oracle(ABC):
         return ColumnMoments(*query.moments(answer), scale, query.missing(answer))
 
     @final
-    def column_counts(
-        self,
-        edges: np.ndarray,
-        n_samples: int,
-        *,
-        spend: Spend,
-        sizes: bool = False,
-        columns: tuple[int, ...] | None = None,
-    ) -> np.ndarray:
-        """Noisy numbers of rows whose feature is below its edges, (d, k) like the edges.
+    def magnitude_votes(self, columns: tuple[int, ...], *, spend: Spend) -> Noisy:
+        """Noisy votes of the entries of features for their signs and powers of 2, (k, 2, 81).
 
-        Of weighted rows it is what they weigh; ``n_samples`` is then what all weigh together. With
-        ``sizes`` it is the absolute value that is below, and with ``columns`` only these are asked.
+        See :class:`MagnitudeVotesQuery`; each row has one vote, however many features there are.
         """
-        query = ColumnCountsQuery(np.array(edges, dtype=np.float64), sizes, columns)
-        return self._release(query, spend) + 0.5 * n_samples
+        return self._noisy(MagnitudeVotesQuery(columns), spend)
+
+    @final
+    def column_cells(
+        self, bounds: ColumnBounds, cells: int, columns: tuple[int, ...], *, spend: Spend
+    ) -> Noisy:
+        """Noisy numbers of rows by cell of the intervals of some features, (k, cells + 4).
+
+        The last four are those below, above, exactly zero and no number. The bounds are those of
+        the ``columns`` alone. See :class:`ColumnCellsQuery`.
+        """
+        return self._noisy(ColumnCellsQuery(bounds.low, bounds.high, cells, columns), spend)
 
     @final
     def column_tree(self, bounds: ColumnBounds, levels: int, *, spend: Spend) -> Noisy:

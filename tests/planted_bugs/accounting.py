@@ -88,7 +88,8 @@ QUERIES = {
     "row_means": (CLASSES, GaussianDP, lambda o, s: o.row_means(by_class=False, spend=s)),
     "row_means_by_class": (CLASSES, GaussianDP, lambda o, s: o.row_means(by_class=True, spend=s)),
     "column_moments": (SQUARED, GaussianDP, lambda o, s: o.column_moments(COLUMNS, N, spend=s)),
-    "column_counts": (SQUARED, GaussianDP, lambda o, s: o.column_counts(np.zeros((D, 2)), N, spend=s)),
+    "column_cells": (SQUARED, GaussianDP, lambda o, s: o.column_cells(COLUMNS, 8, tuple(range(D)), spend=s)),
+    "magnitude_votes": (SQUARED, GaussianDP, lambda o, s: o.magnitude_votes(tuple(range(D)), spend=s)),
     "column_tree": (SQUARED, GaussianDP, lambda o, s: o.column_tree(COLUMNS, 2, spend=s)),
     "total_weight": (LOGISTIC, GaussianDP, lambda o, s: o.total_weight(spend=s)),
     "score_and_curvature": (LOGISTIC, GaussianDP, lambda o, s: o.score_and_curvature(INFLUENCE, balance=0.5, spend=s)),
@@ -545,7 +546,7 @@ BUGS = (
     Bug("a report that counts each release once", {"privacy_report._events": lambda honest, events: [e | {"count": 1} for e in honest(events)]}, reports_can_be_recomputed, "as stated"),
     Bug("a report that forgets about two steps of zero-out", {"privacy_report._of_fit": lambda honest, *args: honest(*args) | {"steps": 1}}, partial(reports_can_be_recomputed, "zero_out"), "as stated"),
     # One fit.
-    *(Bug(f"an answer that is not charged ({name})", {"PrivateOracle._release": for_free(name.removesuffix("_by_class"))}, partial(PAYS, query), BEFORE) for query, name in (("gradient", "gradient"), ("histogram", "histogram"), ("gradient_and_share", "gradient_and_share"), ("gradient_sizes", "gradient_sizes"), ("moments", "second_moments"), ("row_means", "row_means"), ("row_means_by_class", "row_means_by_class"), ("column_moments", "column_moments"), ("column_counts", "column_counts"), ("total_weight", "total_weight"), ("score_and_curvature", "score_and_curvature"), ("score_moments", "score_moments"), ("vertex", "vertex"), ("select", "selection"))),
+    *(Bug(f"an answer that is not charged ({name})", {"PrivateOracle._release": for_free(name.removesuffix("_by_class"))}, partial(PAYS, query), BEFORE) for query, name in (("gradient", "gradient"), ("histogram", "histogram"), ("gradient_and_share", "gradient_and_share"), ("gradient_sizes", "gradient_sizes"), ("moments", "second_moments"), ("row_means", "row_means"), ("row_means_by_class", "row_means_by_class"), ("column_moments", "column_moments"), ("column_cells", "column_cells"), ("magnitude_votes", "magnitude_votes"), ("total_weight", "total_weight"), ("score_and_curvature", "score_and_curvature"), ("score_moments", "score_moments"), ("vertex", "vertex"), ("select", "selection"))),
     Bug("a vertex that is not charged under zero-out", {"PrivateOracle._release": for_free("vertex")}, partial(PAYS, "vertex", ZERO_OUT), BEFORE),
     Bug("a charge after rows are read", {"PrivateOracle._release": paid_late}, GRADIENT, BEFORE),
     Bug("rows read in spite of a refusal", {"PrivateOracle._release": read_all_the_same}, GRADIENT, "rows were read although"),

@@ -48,7 +48,7 @@ _BY_MODULE = {
     "skdp.privacy.mechanisms.toeplitz": "toeplitz",
     "skdp.privacy.oracle": "Oracle PrivateOracle oracle",
     "skdp.privacy.queries.base": "CellsQuery queries",
-    "skdp.privacy.queries.columns": "ColumnCountsQuery ColumnMomentsQuery ColumnTreeQuery UnitMoments columns",
+    "skdp.privacy.queries.columns": "ColumnCellsQuery ColumnMomentsQuery ColumnTreeQuery MagnitudeVotesQuery UnitMoments columns",
     "skdp.privacy.queries.counts": "HistogramQuery OutcomeCountsQuery",
     "skdp.privacy.queries.gradient": "GradientNormQuery GradientQuery",
     "skdp.privacy.queries.gradient_difference": "GradientDifferenceQuery gradient_difference",

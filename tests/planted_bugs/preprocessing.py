@@ -62,7 +62,7 @@ def peeks(honest, self, X, *, reset, copy=False):
 
 
 def free_ranges(honest, self, event):
-    if event.query != "column_counts":
+    if event.query != "magnitude_votes":
         honest(self, event)
 
 
@@ -91,7 +91,7 @@ BUGS = (
     Bug("quantiles that pay for half of the noise they lack", {"Ledger.charge": half_of_the_charge}, receipts_of_quantiles_cover_what_neighbours_show, "more was told than was charged"),
     Bug("quantiles of neighbours priced by one level of the tree", {"ColumnTreeQuery.sensitivity": lambda _, self, a: np.sqrt(2.0 * self.bounds.low.size)}, partial(ranges_are_found_within_their_budget, DPQuantileTransformer(epsilon=20.0, bounds=(-1e6, 1e6))), "beyond the sensitivity"),
     Bug("ranges of quantiles that are read off the rows", {"Transformer._checked": peeks, "QuantileLearner._settle": sets("bounds", lambda self: self.seen)}, quantiles_follow_from_answers, "another content"),
-    Bug("noise for half the features", {"ColumnCountsQuery.sensitivity": lambda _, self, a: np.sqrt(self.edges.size / 2)}, ranges_are_found_within_their_budget, "beyond the sensitivity"),
+    Bug("noise for half the features", {"ColumnCellsQuery.sensitivity": lambda _, self, a: np.sqrt(len(self.columns))}, ranges_are_found_within_their_budget, "beyond the sensitivity"),
     Bug("ranges that nobody pays for", {"Ledger.charge": free_ranges}, receipts_of_scalers_cover_what_neighbours_show, "more was told than was charged"),
     Bug("bounds of a scaler that are read off the rows", {"Transformer._checked": peeks, "DPStandardScaler._settle": sets("bounds", lambda self: self.seen)}, scalers_follow_from_answers, "another content"),
     Bug("a seed of a scaler that travels", {"PrivateTransformer.__getstate__": lambda _, self: vars(self).copy()}, seeds_of_scalers_stay_behind, "keeps its seed"),

@@ -1,7 +1,12 @@
 """The queries an oracle answers, each with the proof of its sensitivity."""
 
 from .base import GumbelQuery, PerturbedQuery, Query
-from .columns import ColumnCountsQuery, ColumnMomentsQuery, ColumnTreeQuery
+from .columns import (
+    ColumnCellsQuery,
+    ColumnMomentsQuery,
+    ColumnTreeQuery,
+    MagnitudeVotesQuery,
+)
 from .counts import HistogramQuery, OutcomeCountsQuery, TotalWeightQuery
 from .gradient import GradientNormQuery, GradientQuery, InterceptGradientQuery
 from .gradient_difference import GradientDifferenceQuery, around_both
@@ -29,7 +34,7 @@ from .site_gradients import SiteGradientsQuery, SiteRequest
 from .stream_terms import StreamScoresQuery, StreamTerm, StreamTermQuery
 
 __all__ = [
-    "ColumnCountsQuery",
+    "ColumnCellsQuery",
     "ColumnMomentsQuery",
     "ColumnTreeQuery",
     "GradientAndShareQuery",
@@ -41,6 +46,7 @@ __all__ = [
     "GumbelQuery",
     "HistogramQuery",
     "InterceptGradientQuery",
+    "MagnitudeVotesQuery",
     "MetricMeansQuery",
     "MomentsQuery",
     "NormalEquationsQuery",
