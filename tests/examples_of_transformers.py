@@ -3,6 +3,7 @@
 import numpy as np
 
 from skdp.preprocessing import (
+    DPPCA,
     BoundsScaler,
     DPKBinsDiscretizer,
     DPMinMaxScaler,
@@ -10,6 +11,7 @@ from skdp.preprocessing import (
     DPRobustScaler,
     DPSplineTransformer,
     DPStandardScaler,
+    DPTruncatedSVD,
     RowNormClipper,
 )
 
@@ -63,6 +65,14 @@ EXAMPLES = {
         DPSplineTransformer(bounds=(-100.0, 100.0), handle_missing="zeros"),
         DPSplineTransformer(epsilon=20.0, degree=1, include_bias=False),
         DPSplineTransformer(knots="uniform", epsilon=20.0),
+    ],
+    DPPCA: [
+        DPPCA(bounds=(-100.0, 100.0)),
+        DPPCA(n_components=2, whiten=True, epsilon=20.0),
+    ],
+    DPTruncatedSVD: [
+        DPTruncatedSVD(bounds=(-100.0, 100.0)),
+        DPTruncatedSVD(n_components=1, epsilon=20.0),
     ],
     DPRobustScaler: [
         DPRobustScaler(bounds=(-100.0, 100.0)),

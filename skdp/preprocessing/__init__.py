@@ -13,23 +13,29 @@ from .column_ranges import (
 )
 from .k_bins_discretizer import DPKBinsDiscretizer
 from .min_max_scaler import DPMinMaxScaler
+from .pca import DPPCA
+from .private_components import ComponentsLearner
 from .quantile_transformer import DPQuantileTransformer
 from .robust_scaler import DPRobustScaler
 from .row_norm_clipper import RowNormClipper
 from .spline_transformer import DPSplineTransformer
 from .standard_scaler import DPStandardScaler
+from .truncated_svd import DPTruncatedSVD
 
 __all__ = [
+    "DPPCA",
     "POOR",
     "ROUGH",
     "BoundsScaler",
     "ColumnDistributions",
+    "ComponentsLearner",
     "DPKBinsDiscretizer",
     "DPMinMaxScaler",
     "DPQuantileTransformer",
     "DPRobustScaler",
     "DPSplineTransformer",
     "DPStandardScaler",
+    "DPTruncatedSVD",
     "Delegating",
     "FreeTransformer",
     "Invertible",

@@ -160,7 +160,7 @@ class Delegating(Transformer, ABC):
     def _applied(self, X: Rows) -> Rows:
         plain = self._plain()
         plain.n_features_in_ = self.n_features_in_
-        return plain.transform(X)
+        return plain.transform(X).astype(X.dtype, copy=False)
 
 
 class Invertible(Delegating, ABC):
@@ -180,11 +180,22 @@ class Invertible(Delegating, ABC):
         -------
         ndarray or CSR matrix of shape (n_samples, n_features)
             Rows in their units.
+
+        Raises
+        ------
+        ValueError
+            If rows do not have as many features as ``transform`` returns.
         """
         check_is_fitted(self)
-        plain = self._plain()
+        plain, given = self._plain(), getattr(X, "to_numpy", lambda: X)()
         plain.n_features_in_ = self.n_features_in_
-        return redacted(plain.inverse_transform, getattr(X, "to_numpy", lambda: X)())
+        needed = len(self.get_feature_names_out())
+        if len(np.shape(given)) != 2 or np.shape(given)[1] != needed:
+            raise ValueError(
+                f"{type(self).__name__} needs rows of {needed} features to bring back, as many as "
+                "transform returns, got others."
+            )
+        return redacted(plain.inverse_transform, given)
 
 
 class FreeTransformer(Transformer, ABC):
