@@ -22,7 +22,7 @@ from ..privacy.oracle import Oracle
 from ..privacy.oracle_factory import PrivacyTerms, PrivateSession
 from ..privacy.rows.bounded_rows import Rows
 from ..privacy.rows.privacy_units import PrivacyUnits
-from ..privacy.rows.reading import redacted, strict_checks
+from ..privacy.rows.reading import attempted, redacted, strict_checks
 from ..privacy.rows.row_stores import resident_rows
 from ..problem.column_bounds import ColumnBounds
 from ..reporting.budget_warnings import warn_of_promise
@@ -190,7 +190,8 @@ class Invertible(Delegating, ABC):
         plain, given = self._plain(), getattr(X, "to_numpy", lambda: X)()
         plain.n_features_in_ = self.n_features_in_
         needed = len(self.get_feature_names_out())
-        if len(np.shape(given)) != 2 or np.shape(given)[1] != needed:
+        shape = attempted(np.shape, given)
+        if shape is None or shape[1:] != (needed,):
             raise ValueError(
                 f"{type(self).__name__} needs rows of {needed} features to bring back, as many as "
                 "transform returns, got others."
