@@ -8,6 +8,7 @@ from .column_ranges import (
     evidence_of,
     private_column_moments,
     private_column_ranges,
+    private_target_range,
     share_of_ranges,
 )
 from .min_max_scaler import DPMinMaxScaler
@@ -27,5 +28,6 @@ __all__ = [
     "evidence_of",
     "private_column_moments",
     "private_column_ranges",
+    "private_target_range",
     "share_of_ranges",
 ]
