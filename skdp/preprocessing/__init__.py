@@ -9,6 +9,7 @@ from .column_ranges import (
     evidence_of,
     private_column_moments,
     private_column_ranges,
+    private_target_range,
     share_of_ranges,
 )
 from .k_bins_discretizer import DPKBinsDiscretizer
@@ -47,5 +48,6 @@ __all__ = [
     "private_column_distributions",
     "private_column_moments",
     "private_column_ranges",
+    "private_target_range",
     "share_of_ranges",
 ]
