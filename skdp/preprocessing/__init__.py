@@ -10,6 +10,7 @@ from .column_ranges import (
     private_column_ranges,
     private_target_range,
     share_of_ranges,
+    voting,
 )
 from .min_max_scaler import DPMinMaxScaler
 from .row_norm_clipper import RowNormClipper
@@ -30,4 +31,5 @@ __all__ = [
     "private_column_ranges",
     "private_target_range",
     "share_of_ranges",
+    "voting",
 ]
