@@ -67,7 +67,7 @@ def by_solver(name):
     if name == "screening":
         return sparse(solver=name).fit(X, REAL)
     if name == "dda":
-        return classifier(solver=DDA(rounds=3)).fit(X, BINARY, groups=SITES)
+        return classifier(solver=DDA(rounds=3)).fit(X, BINARY, sites=SITES)
     if name == "frank_wolfe":
         return classifier(solver=name, constraint=L1Ball(3.0)).fit(X, BINARY)
     if name == "ftrl":
@@ -340,7 +340,7 @@ def test_what_is_not_private_at_all_is_named():
 
 
 def test_sites_say_whom_they_trust():
-    model = classifier(solver=DDA(rounds=2, noise="local")).fit(X, BINARY, groups=SITES)
+    model = classifier(solver=DDA(rounds=2, noise="local")).fit(X, BINARY, sites=SITES)
     found = report(model).to_dict()
     assert found["trust"].startswith("local at each site")
     assert {event["site"] for event in found["fits"][0]["events"]} == {"0", "1", "2"}
