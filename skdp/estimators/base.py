@@ -30,6 +30,8 @@ from ..problem.sites import Sites
 from ..reporting.budget_warnings import warn_of_promise
 from ..reporting.open_budgets import BudgetedEstimator, Reservation, reservation_for
 from ..reporting.receipts import Receipt, SpendBound
+from ..reporting.training_targets import remember_targets
+from ..reporting.verdicts import warn_of_steps_around
 from ..solvers import SOLVERS, Solution, Solver, within_a_block
 from ..solvers.preconditioning import OPTIONS, Preconditioner
 from ..validation import (
@@ -213,6 +215,7 @@ class PrivateLinearModel(DataOpener, PublishedModel, CallbackSupportMixin, Budge
         progress.seen = progress.parts.stop + rows.n_samples
         public_rng = public_generator(self.random_state)
         charge.remember(self)
+        remember_targets(self, y)
         begun = rows, plan, opened, public_rng, dtype
         self._fit_part(*begun, origin=origin, sites=places, charge=charge)
         return self
@@ -291,6 +294,7 @@ class PrivateLinearModel(DataOpener, PublishedModel, CallbackSupportMixin, Budge
             warn_user(f"{plan.estimator}: {plan.assumption}", UserWarning)
         if (verdict := plan.hopeless()) is not None:
             warn_user(verdict, BudgetWarning)
+        warn_of_steps_around(plan.unit)
 
     @final
     def _claim(self, unit: PrivacyUnit = PrivacyUnit.ROW) -> SpendBound:
