@@ -12,7 +12,7 @@ from .verdicts import nested_estimators
 
 
 class _Place(NamedTuple):
-    """Where an array lies: addresses within a block of memory, as long as that lives."""
+    """Addresses of an array within a block of memory, as long as that lives."""
 
     owner: ref[np.ndarray]
     first: int
@@ -74,5 +74,6 @@ def was_fitted_to(estimator: Any, y: Any) -> bool:
 
 def _array_of(y: Any) -> np.ndarray | None:
     """The array that holds targets, of which pandas makes views; None for lists and others."""
-    y = getattr(y, "values", y)
+    if type(y).__module__.startswith("pandas."):
+        y = y.values
     return y if isinstance(y, np.ndarray) else None
