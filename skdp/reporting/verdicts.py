@@ -55,7 +55,8 @@ def verdict_of(estimator: Any, unit: PrivacyUnit = PrivacyUnit.ROW) -> Verdict:
     entry = TABLE.get(type(estimator))
     if entry is None:
         chooses = hasattr(estimator, "estimator") and hasattr(estimator, "scoring")
-        return Verdict("refused", f"{_UNKNOWN}; {_SEARCHES}" if chooses else _UNKNOWN)
+        why = f"(of {type(estimator).__module__}) {_UNKNOWN}"
+        return Verdict("refused", f"{why}; {_SEARCHES}" if chooses else why)
     return next((rule.verdict for rule in rules_broken(estimator, unit)), entry.best)
 
 
