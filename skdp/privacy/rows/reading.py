@@ -248,7 +248,7 @@ def _finite(checked: Any) -> Any:
 
 
 def _wordy(given: Iterable[Any]) -> str:
-    """Which columns of tables are of no numeric type, for a message; empty if none has a type."""
+    """Names of columns of no numeric type, for a message; empty if there are none."""
     frames = [g for g in given if hasattr(g, "columns") and hasattr(g, "dtypes")]
     named = {str(n): t for g in frames for n, t in zip(g.columns, g.dtypes, strict=True)}
     words = [name for name, kind in named.items() if getattr(kind, "kind", "O") not in "biuf"]
