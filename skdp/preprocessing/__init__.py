@@ -11,6 +11,7 @@ from .column_ranges import (
     private_column_ranges,
     private_target_range,
     share_of_ranges,
+    voting,
 )
 from .k_bins_discretizer import DPKBinsDiscretizer
 from .min_max_scaler import DPMinMaxScaler
@@ -50,4 +51,5 @@ __all__ = [
     "private_column_ranges",
     "private_target_range",
     "share_of_ranges",
+    "voting",
 ]
