@@ -271,6 +271,41 @@ def test_blocks_of_a_stream_keep_the_ranges_of_the_first():
     assert model.score(X, y) > 0.8
 
 
+@pytest.mark.filterwarnings("ignore:The share of the budget set aside:UserWarning")
+def test_later_calls_look_for_what_the_first_was_too_small_to_see():
+    X, y, _ = table(4000)
+    model = classifier(random_state=0, solver="gd").partial_fit(X[:60], y[:60])
+    assert list(model.unseen_columns_) == list(range(D))
+    model.partial_fit(X[60:], y[60:])
+    assert found(model)
+    assert not model.unseen_columns_
+    ranges = model.data_bounds_
+    # And not for what has been seen.
+    model.partial_fit(X[:2000], y[:2000])
+    assert not found(model)
+    np.testing.assert_array_equal(model.data_bounds_, ranges)
+
+
+def test_weights_count_in_votes():
+    """Rows of no weight say nothing about ranges."""
+    X, y, _ = table(6000)
+    weights = np.ones(len(y))
+    X[3000:], weights[3000:] = 1e9, 0.0
+    model = classifier(random_state=0).fit(X, y, sample_weight=weights)
+    low, high = model.data_bounds_
+    assert np.all(high < 1e8)
+    held = np.clip(X[:3000], low, high)
+    assert ((held == X[:3000]).mean(axis=0) > 0.9).all()
+
+
+def test_several_targets_are_found_with_the_ranges_of_columns():
+    X, _, score = table()
+    Y = np.column_stack([score, 1e4 + 100 * score])
+    model = DPLinearRegression(epsilon=2.0, random_state=0).fit(X, Y)
+    assert found(model)
+    assert model.score(X, Y) > 0.7
+
+
 def test_streams_of_sums_take_known_ranges():
     X, y, _ = table(6000)
     model = classifier(random_state=0, buffer=False, horizon=6000, data_bounds=bounds(3.0))
