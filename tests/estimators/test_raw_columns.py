@@ -146,6 +146,31 @@ def test_only_columns_whose_ranges_are_not_known_are_searched():
     assert stage_of_ranges(skdp.plan(model, 6000, D)) == ranges
 
 
+def test_ranges_that_are_sought_are_sought_in_wide_sparse_rows_too():
+    rng = np.random.default_rng(0)
+    X = sp.random_array((3000, 1500), density=0.01, format="lil", rng=rng)
+    X[:, [0]] = rng.normal(50, 10, size=(3000, 1))
+    y = (X[:, [0]].toarray().ravel() > 50).astype(int)
+    known = dict.fromkeys(range(1, 1500), (0, 1)) | {0: None}
+    model = classifier(data_bounds=known, random_state=0).fit(sp.csr_array(X), y)
+    assert stage_of_ranges(model.plan_).columns == (0,)
+    assert 60 < model.data_bounds_[1][0] < 200
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"delta": 0}, "with delta=0 needs data_norm or data_bounds of all columns"),
+        ({"buffer": False}, "needs all bounds of rows"),
+    ],
+)
+def test_ranges_that_nobody_can_look_for_have_to_be_given(settings, message):
+    X, y, _ = table(500)
+    model = classifier(data_bounds={0: (-1, 1), 1: None}, **settings)
+    with pytest.raises(ValueError, match=message):
+        (model.partial_fit if "buffer" in settings else model.fit)(X, y)
+
+
 def test_columns_that_are_not_seen_are_listed_after_the_fit():
     X, y, _ = table()
     X[:, 3] = y
