@@ -356,9 +356,61 @@ def test_plots_are_drawn(piece, tmp_path):
     assert all(p.stat().st_size > 5000 for p in paths)
 
 
-def test_diffprivlib_is_left_out_without_its_environment(piece, tiny):
+def test_peers_are_left_out_without_their_environment(piece, tiny):
     data = tiny[0]
-    assert piece("peers").diffprivlib(data, data.X, data.y, data.X, (0.5, 1.0)) == [None, None]
+    peers = piece("peers")
+    assert peers.diffprivlib(data, data.X, data.y, data.X, (0.5, 1.0)) == [None, None]
+    ranges = {"low": [-1.0] * 5, "high": [1.0] * 5}
+    assert peers.ebm(data.X, data.y, data.X, (0.5, 1.0), delta=1e-5, **ranges) == [None, None]
+
+
+def test_defaults_that_are_behind_are_marked_in_published_tables(piece):
+    published = piece("published")
+    found = {
+        ("accuracy", "skdp", 0.1): [0.80, 0.82],
+        ("accuracy", "skdp", 1.0): [0.89, 0.91],
+        ("accuracy", "peer", 0.1): [0.85, 0.87],
+        ("accuracy", "peer", 1.0): [0.90, 0.92],
+        ("accuracy", "not private", None): [0.95, 0.95],
+    }
+    assert published.rows_of("set", found, (0.1, 1.0)) == [
+        ["set", "accuracy", "skdp", "0.810 ± 0.010 ▼", "0.900 ± 0.010"],
+        ["set", "accuracy", "peer", "0.860 ± 0.010", "0.910 ± 0.010"],
+        ["set", "accuracy", "not private", "0.950 ± 0.000", "0.950 ± 0.000"],
+    ]
+    cell = piece("results").Cell(0.2, 0.01, 10)
+    assert published.marked(cell, 0.18, larger_is_better=False).endswith("▼")
+    assert published.marked(cell, 0.19, larger_is_better=False) == "0.200 ± 0.010"
+
+
+def test_splines_keep_their_bound_and_bend_with_numbers_alone(piece):
+    rng = np.random.default_rng(0)
+    columns = np.column_stack([rng.uniform(0, 5, 50), rng.uniform(0, 9000, 50), np.arange(50) % 3])
+    low, high = np.array([0.0, 0.0, np.nan]), np.array([5.0, 9000.0, np.nan])
+    X = piece("published").splines(columns, low, high)
+    assert np.linalg.norm(X, axis=1).max() <= 1
+    # Each column's functions add up to one.
+    assert X.sum(axis=1) == pytest.approx(3 / np.sqrt(3))
+    assert set(np.unique(X[:, -3:])) == {0.0, 1 / np.sqrt(3)}
+
+
+def test_the_page_of_published_tables_is_filled_a_table_at_a_time(
+    piece, tmp_path, monkeypatch, capsys
+):
+    published = piece("published")
+    page = tmp_path / "published.md"
+    before = published.PAGE.read_text()
+    page.write_text(before)
+    options = {"n_informative": 3, "class_sep": 2.0, "random_state": 0}
+    monkeypatch.setattr(published, "SIMULATED", ((400, 4, {**options, "n_redundant": 0}),))
+    published.main(["--only", "simulated sets", "--splits", "1", "--page", str(page)])
+    after = page.read_text()
+    start = "<!-- simulated sets: begin -->"
+    assert after.partition(start)[0] == before.partition(start)[0]
+    assert "| 400 x 4 | accuracy | skdp | 0." in after
+    assert "simulated sets: " in capsys.readouterr().err
+    for name in published.TABLES:
+        assert after.count(f"<!-- {name}: begin -->") == 1
 
 
 def test_synthetic_sets_keep_their_bounds(piece):

@@ -285,15 +285,21 @@ def diabetes():
     )
 
 
+def numbers_and_indicators(frame):
+    """Numbers of a data frame as they are, and a column a category of the others."""
+    codes = [column.to_numpy() for _, column in frame.select_dtypes(exclude="number").items()]
+    indicators = [code[:, None] == np.unique(code) for code in codes]
+    numbers = frame.select_dtypes("number").to_numpy(float)
+    return numbers, np.hstack([np.zeros((len(numbers), 0)), *indicators])
+
+
 def of_frame(name):
-    """Features of a raw table, with a column a category: rows of norm 1, and the target."""
+    """Features of a raw table: rows of norm 1, and the target."""
     X, y, kind = stored("frames").frame(name)
-    codes = X.select_dtypes(exclude="number")
-    numbers = X.select_dtypes("number").to_numpy(float)
+    numbers, indicators = numbers_and_indicators(X)
     numbers = np.clip((numbers - numbers.mean(axis=0)) / numbers.std(axis=0), -3, 3) / 3
-    columns = [codes[c].to_numpy()[:, None] == np.unique(codes[c].to_numpy()) for c in codes]
     note = "a column a category; observed means and deviations, clipped at 3; unit rows"
-    X = unit_rows(np.hstack([numbers, *columns]))
+    X = unit_rows(np.hstack([numbers, indicators]))
     if kind == "classification":
         return Dataset(X, np.unique(y.to_numpy(), return_inverse=True)[1], note)
     y = y.to_numpy(float)

@@ -66,7 +66,7 @@ def arguments(doc, **defaults):
 
 
 def draw(found, path, *, across, line, panel, ylabel, log="xy"):
-    """A panel for each value of one key, in it a line for each value of another."""
+    """A panel for each value of one key, in it a line for each of another; bars of two errors."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -74,7 +74,9 @@ def draw(found, path, *, across, line, panel, ylabel, log="xy"):
 
     titles = list(dict.fromkeys(m.where[panel] for m in found))
     size = 4 * len(titles), 3.5
-    figure, panels = plt.subplots(1, len(titles), figsize=size, layout="constrained", squeeze=False)
+    figure, panels = plt.subplots(
+        1, len(titles), figsize=size, layout="constrained", squeeze=False, sharey=True
+    )
     for axes, title in zip(panels[0], titles, strict=True):
         here = [m for m in found if m.where[panel] == title]
         for name in dict.fromkeys(m.where[line] for m in here):
@@ -84,10 +86,13 @@ def draw(found, path, *, across, line, panel, ylabel, log="xy"):
             axes.errorbar(x, [m.mean for m in points], bars, label=name, marker="o", markersize=4)
         if "x" in log:
             axes.set_xscale("log")
+            ticks = sorted({m.where[across] for m in here})
+            axes.set_xticks(ticks, [f"{tick:,}" for tick in ticks])
+            axes.minorticks_off()
         if "y" in log:
             axes.set_yscale("log")
-        axes.set(xlabel=across, title=f"{panel} {title}")
+        axes.set(xlabel=across, title=title if isinstance(title, str) else f"{panel} {title:g}")
         axes.grid(alpha=0.3)
-    panels[0, 0].set_ylabel(f"{ylabel}, bars of two standard errors")
+    panels[0, 0].set_ylabel(ylabel)
     panels[0, -1].legend(fontsize=8)
     figure.savefig(path, dpi=150)
