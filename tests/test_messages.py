@@ -35,7 +35,13 @@ from skdp import (
 )
 from skdp.bandit import policies
 from skdp.model_selection import DPGridSearchCV, DPRandomizedSearchCV
-from skdp.preprocessing import BoundsScaler, DPMinMaxScaler, DPStandardScaler, RowNormClipper
+from skdp.preprocessing import (
+    BoundsScaler,
+    DPMinMaxScaler,
+    DPOneHotEncoder,
+    DPStandardScaler,
+    RowNormClipper,
+)
 from skdp.privacy.rows import Chunks, reading
 from skdp.problem import constraints, losses
 from skdp.problem import penalties as penalties
@@ -164,6 +170,7 @@ LEARNERS = {
     "random": DPRandomizedSearchCV(regressor(), {"alpha": [0.5, 1.0]}, epsilon=20.0, n_iter=2),
     "standard scaler": DPStandardScaler(bounds=(-1, 1)),
     "min-max scaler": DPMinMaxScaler(bounds=(-1, 1)),
+    "encoder": DPOneHotEncoder(categories=[[0, 1], [0, 1], [0, 1], None]),
     "bounds": BoundsScaler(bounds=(-1, 1)),
     "clipper": RowNormClipper(),
 }

@@ -11,6 +11,7 @@ from .column_ranges import (
     tail_of_sizes,
 )
 from .min_max_scaler import DPMinMaxScaler
+from .one_hot_encoder import DPOneHotEncoder
 from .row_norm_clipper import RowNormClipper
 from .standard_scaler import DPStandardScaler
 
@@ -18,6 +19,7 @@ __all__ = [
     "RANGES_OF_SCALE",
     "BoundsScaler",
     "DPMinMaxScaler",
+    "DPOneHotEncoder",
     "DPStandardScaler",
     "FreeTransformer",
     "PrivateTransformer",

@@ -1,6 +1,7 @@
 """The queries an oracle answers, each with the proof of its sensitivity."""
 
 from .base import GumbelQuery, PerturbedQuery, Query
+from .categories import CategoryCountsQuery
 from .columns import ColumnCountsQuery, ColumnMomentsQuery
 from .counts import HistogramQuery, OutcomeCountsQuery, TotalWeightQuery
 from .gradient import GradientNormQuery, GradientQuery, InterceptGradientQuery
@@ -29,6 +30,7 @@ from .site_gradients import SiteGradientsQuery, SiteRequest
 from .stream_terms import StreamScoresQuery, StreamTerm, StreamTermQuery
 
 __all__ = [
+    "CategoryCountsQuery",
     "ColumnCountsQuery",
     "ColumnMomentsQuery",
     "GradientAndShareQuery",

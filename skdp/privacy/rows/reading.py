@@ -65,6 +65,41 @@ def columns_of(y: Any) -> int | None:
     return int(shape[1]) if len(shape) == 2 else None
 
 
+def columns_of_table(X: Any) -> list[np.ndarray]:
+    """Columns of a table of entries of any type, as arrays.
+
+    A list of rows keeps the type of each entry, and a frame that of each column.
+
+    Raises
+    ------
+    TypeError
+        If the table is sparse.
+    ValueError
+        If it is no table of at least one row and one column. Entries are not quoted.
+    """
+    if sp.issparse(X):
+        raise TypeError("A dense table is needed, got a sparse matrix; pass X.toarray().")
+    columns: list[np.ndarray] | None
+    if hasattr(X, "columns") and hasattr(X, "__getitem__"):
+        by_place = getattr(X, "iloc", None)
+        columns = attempted(
+            lambda: [
+                np.asarray(X[name] if by_place is None else by_place[:, j])
+                for j, name in enumerate(X.columns)
+            ]
+        )
+    else:
+        options = {} if hasattr(X, "dtype") else {"dtype": object}
+        table = attempted(np.array, X, **options)
+        columns = None if table is None or table.ndim != 2 else [*table.T]
+    if not columns or any(column.ndim != 1 or not column.size for column in columns):
+        raise ValueError(
+            f"A table of at least one row and one column is needed, got {sized(X)}. Reshape your "
+            "data, with array.reshape(-1, 1) if it has one feature."
+        )
+    return columns
+
+
 def places_among(known: np.ndarray, given: Any) -> np.ndarray | None:
     """Places of labels among the known ones, which are sorted; None if there are others."""
 
