@@ -170,7 +170,7 @@ LEARNERS = {
     "random": DPRandomizedSearchCV(regressor(), {"alpha": [0.5, 1.0]}, epsilon=20.0, n_iter=2),
     "standard scaler": DPStandardScaler(bounds=(-1, 1)),
     "min-max scaler": DPMinMaxScaler(bounds=(-1, 1)),
-    "encoder": DPOneHotEncoder(categories=[[0, 1], [0, 1], [0, 1], None]),
+    "encoder": DPOneHotEncoder(epsilon=50.0, categories=[[0, 1], None, None]),
     "bounds": BoundsScaler(bounds=(-1, 1)),
     "clipper": RowNormClipper(),
 }

@@ -259,11 +259,11 @@ class PrivateTransformer(Transformer, ABC):
         del delta
         return None
 
-    @property
     @final
-    def _has_threshold(self) -> bool:
-        """True if a part of delta is set aside for a threshold."""
-        return isinstance(self._calculus(delta_for(self.delta, None)), ThresholdedGaussianDP)
+    def _set_aside(self, delta: float) -> float:
+        """Part of a delta that is set aside for a threshold."""
+        calculus = self._calculus(delta)
+        return calculus.set_aside if isinstance(calculus, ThresholdedGaussianDP) else 0.0
 
     def _stored(self, checked: Any, units: PrivacyUnits | None) -> RowStore:
         """The rows, in the store that the queries of ``_learn`` ask."""

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, final
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.utils import check_array
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
@@ -223,9 +224,10 @@ class DPOneHotEncoder(PrivateTransformer):
             columns of a feature are zero.
         """
         check_is_fitted(self)
-        dense = X.toarray() if sp.issparse(X) else np.asarray(X)
+        X = redacted(check_array, X, accept_sparse="csr")
+        dense = X.toarray() if sp.issparse(X) else X
         ends = np.cumsum([0, *self._widths])
-        if dense.ndim != 2 or dense.shape[1] != ends[-1]:
+        if dense.shape[1] != ends[-1]:
             raise ValueError(
                 f"DPOneHotEncoder needs encoded rows of {ends[-1]} columns, got {dense.shape}."
             )

@@ -232,8 +232,8 @@ class PrivacyBudget:
         if self._store is None or self._closed:
             raise RuntimeError("PrivacyBudget.fit needs an open budget; use 'with' or open().")
         check_composed("PrivacyBudget.fit", estimator, self._unit)
-        steps = nested_estimators(estimator, "")
-        needed = any(getattr(step, "_has_threshold", False) for _, step in steps)
+        steps = [step for _, step in nested_estimators(estimator, "")]
+        needed = any(step._set_aside(1.0) for step in steps if hasattr(step, "_set_aside"))
         token = thresholds_to_come.set(needed)
         try:
             with looked_up():
