@@ -19,7 +19,15 @@ from skdp import (
 )
 from skdp.audit import audit
 from skdp.model_selection import DPGridSearchCV, DPRandomizedSearchCV
-from skdp.preprocessing import BoundsScaler, DPMinMaxScaler, DPStandardScaler
+from skdp.preprocessing import (
+    BoundsScaler,
+    DPKBinsDiscretizer,
+    DPMinMaxScaler,
+    DPQuantileTransformer,
+    DPRobustScaler,
+    DPSplineTransformer,
+    DPStandardScaler,
+)
 from skdp.problem.constraints import Box, L1Ball, L2Ball, LpBall, Simplex
 from skdp.problem.losses import Hinge, Huber, HuberisedHinge, OneVsRest, Softmax, Tukey
 from skdp.problem.penalties import L1, L2, ElasticNet
@@ -99,6 +107,10 @@ CONSTRUCTORS = {
     DPLassoRegressor: ((), [linear_model.Lasso, linear_model.ElasticNet]),
     DPStandardScaler: ((), [preprocessing.StandardScaler]),
     DPMinMaxScaler: ((), [preprocessing.MinMaxScaler]),
+    DPQuantileTransformer: ((), [preprocessing.QuantileTransformer]),
+    DPKBinsDiscretizer: ((), [preprocessing.KBinsDiscretizer]),
+    DPSplineTransformer: ((), [preprocessing.SplineTransformer]),
+    DPRobustScaler: ((), [preprocessing.RobustScaler]),
     BoundsScaler: (((0, 1),), [preprocessing.MinMaxScaler]),
     DPGridSearchCV: (GRID, [model_selection.GridSearchCV]),
     DPRandomizedSearchCV: (GRID, [model_selection.RandomizedSearchCV]),

@@ -25,7 +25,16 @@ from skdp import (
 )
 from skdp.bandit.policies import POLICIES
 from skdp.model_selection import DPGridSearchCV, DPRandomizedSearchCV
-from skdp.preprocessing import BoundsScaler, DPMinMaxScaler, DPStandardScaler, RowNormClipper
+from skdp.preprocessing import (
+    BoundsScaler,
+    DPKBinsDiscretizer,
+    DPMinMaxScaler,
+    DPQuantileTransformer,
+    DPRobustScaler,
+    DPSplineTransformer,
+    DPStandardScaler,
+    RowNormClipper,
+)
 from skdp.privacy.rows import Chunks
 from skdp.solvers import GD, SOLVERS
 
@@ -97,7 +106,9 @@ def continues(model, y=None):
 
 def uses(model, *methods):
     """What a model, fitted in the usual state, says of the rows."""
-    given = {"score": (X, target(model)), "inverse_transform": (X[4:] * 1e200,)}
+    # Numbers of bins, or any.
+    back = np.abs(np.sign(X)) if isinstance(model, DPKBinsDiscretizer) else X[4:] * 1e200
+    given = {"score": (X, target(model)), "inverse_transform": (back,)}
     return [getattr(model, name)(*given.get(name, (X,))) for name in methods]
 
 
@@ -142,6 +153,10 @@ SCALERS = {
     "BoundsScaler": partial(BoundsScaler, (-1, 1)),
     "DPMinMaxScaler": partial(DPMinMaxScaler, **SEED),
     "DPStandardScaler": partial(DPStandardScaler, bounds=(-1, 1), **SEED),
+    "DPRobustScaler": partial(DPRobustScaler, bounds=(-1, 1), **SEED),
+    "DPSplineTransformer": partial(DPSplineTransformer, bounds=(-1, 1), **SEED),
+    "DPQuantileTransformer": partial(DPQuantileTransformer, bounds=(-1, 1), **SEED),
+    "DPKBinsDiscretizer": partial(DPKBinsDiscretizer, encode="ordinal", bounds=(-1, 1), **SEED),
     "RowNormClipper": partial(RowNormClipper, 1e-3),
 }
 MADE = {
@@ -173,6 +188,7 @@ ENTRIES = {
         ]
         for name, make in SCALERS.items()
         for method in ("fit_transform", "transform", "inverse_transform")
+        if hasattr(make(), method)
         if hasattr(make(), method)
     },
     **{

@@ -16,7 +16,7 @@ from ..exceptions import warn_user
 from ..privacy.accounting.ledger import Budget, Spend
 from ..privacy.oracle import Oracle
 from ..privacy.queries.counts import Histogrammed
-from ..problem.bounds import TargetBounds
+from ..problem.bounds import RowBounds, TargetBounds
 from ..problem.column_bounds import ColumnScaling
 
 # Shares and grids below minimise an error that trades clipping against noise, over many shapes of
@@ -159,6 +159,22 @@ def seen_targets(bounds: TargetBounds | None) -> bool:
         return True
     low, high = bounds.ends
     return not np.any((np.ravel(low) == -_UNSEEN) & (np.ravel(high) == _UNSEEN))
+
+
+def unseen_columns(bounds: RowBounds, columns: tuple[int, ...]) -> tuple[int, ...]:
+    """Those of the columns that were searched and not found, which are held to ``(-1, 1)``.
+
+    Parameters
+    ----------
+    bounds : RowBounds
+        That a fit has found.
+    columns : tuple of int
+        Columns that were searched.
+    """
+    if bounds.scaling is None or bounds.scaling.clipped_to is None:
+        return columns
+    low, high = bounds.scaling.clipped_to
+    return tuple(j for j in columns if (low[j], high[j]) == (-1.0, 1.0))
 
 
 def warn_of_target_bounds(

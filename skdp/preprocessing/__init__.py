@@ -1,33 +1,47 @@
 """Transformers for the steps before a private model: free ones, and ones with their own budget."""
 
-from .base import FreeTransformer, PrivateTransformer, Transformer
+from .base import Delegating, FreeTransformer, Invertible, PrivateTransformer, Transformer
 from .bounds_scaler import BoundsScaler
+from .column_quantiles import ColumnDistributions, QuantileLearner, private_column_distributions
 from .column_ranges import (
-    RANGES_OF_SCALE,
-    Search,
-    private_column_bounds,
+    POOR,
+    ROUGH,
+    evidence_of,
     private_column_moments,
-    private_column_sizes,
-    tail_of_sizes,
+    private_column_ranges,
+    share_of_ranges,
 )
+from .k_bins_discretizer import DPKBinsDiscretizer
 from .min_max_scaler import DPMinMaxScaler
 from .one_hot_encoder import DPOneHotEncoder
+from .quantile_transformer import DPQuantileTransformer
+from .robust_scaler import DPRobustScaler
 from .row_norm_clipper import RowNormClipper
+from .spline_transformer import DPSplineTransformer
 from .standard_scaler import DPStandardScaler
 
 __all__ = [
-    "RANGES_OF_SCALE",
+    "POOR",
+    "ROUGH",
     "BoundsScaler",
+    "ColumnDistributions",
+    "DPKBinsDiscretizer",
     "DPMinMaxScaler",
     "DPOneHotEncoder",
+    "DPQuantileTransformer",
+    "DPRobustScaler",
+    "DPSplineTransformer",
     "DPStandardScaler",
+    "Delegating",
     "FreeTransformer",
+    "Invertible",
     "PrivateTransformer",
+    "QuantileLearner",
     "RowNormClipper",
-    "Search",
     "Transformer",
-    "private_column_bounds",
+    "evidence_of",
+    "private_column_distributions",
     "private_column_moments",
-    "private_column_sizes",
-    "tail_of_sizes",
+    "private_column_ranges",
+    "share_of_ranges",
 ]

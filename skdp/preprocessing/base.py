@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from copy import deepcopy
 from numbers import Real
 from typing import Any, ClassVar, Self, final
 
@@ -25,6 +26,7 @@ from ..privacy.rows.bounded_rows import Rows
 from ..privacy.rows.privacy_units import PrivacyUnits
 from ..privacy.rows.reading import redacted, strict_checks
 from ..privacy.rows.row_stores import resident_rows
+from ..problem.column_bounds import ColumnBounds
 from ..reporting.budget_warnings import warn_of_promise
 from ..reporting.open_budgets import BudgetedEstimator, reservation_for
 from ..reporting.privacy_ledger import PrivacyLedger
@@ -60,7 +62,7 @@ class Transformer(BudgetedEstimator, OneToOneFeatureMixin, TransformerMixin, Bas
 
         Returns
         -------
-        ndarray or CSR matrix of shape (n_samples, n_features)
+        ndarray or CSR matrix of shape (n_samples, n_features_out)
             The transformed rows, in single precision if X is.
         """
         check_is_fitted(self)
@@ -75,15 +77,28 @@ class Transformer(BudgetedEstimator, OneToOneFeatureMixin, TransformerMixin, Bas
                 "such as DPStandardScaler(with_mean=False), or X.toarray()."
             )
         options = {"dtype": [np.float64, np.float32], "copy": copy, "reset": reset}
+        if self._takes_missing:
+            options["ensure_all_finite"] = "allow-nan"
         X = redacted(validate_data, self, X, accept_sparse=self._sparse and "csr", **options)
         # What pandas makes anew of a column may be read-only.
         entries = X.data if sp.issparse(X) else X
         return X.copy() if copy and not entries.flags.writeable else X
 
+    @final
+    def _given_bounds(self, bounds: Any) -> ColumnBounds:
+        """Bounds that a parameter gives to the features that ``fit`` has seen."""
+        names = getattr(self, "feature_names_in_", None)
+        return ColumnBounds.of(type(self).__name__, bounds, self.n_features_in_, names=names)
+
     @property
     @abstractmethod
     def _sparse(self) -> bool:
         """True if parameters leave zeros where they are, so that sparse rows stay sparse."""
+
+    @property
+    def _takes_missing(self) -> bool:
+        """True if missing values are taken, which count for nothing and stay missing."""
+        return False
 
     @property
     def _always_dense(self) -> bool:
@@ -96,8 +111,81 @@ class Transformer(BudgetedEstimator, OneToOneFeatureMixin, TransformerMixin, Bas
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = self._sparse
+        tags.input_tags.allow_nan = self._takes_missing
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+class Delegating(Transformer, ABC):
+    """A transformer whose rows scikit-learn's own transforms, with what was learned privately."""
+
+    @abstractmethod
+    def _plain(self) -> Any:
+        """scikit-learn's own with the public attributes of this one."""
+
+    @property
+    def _sparse(self) -> bool:
+        return False
+
+    @final
+    def to_sklearn(self) -> Any:
+        """The fitted transformer as scikit-learn's own, to be served where skdp is not installed.
+
+        Returns
+        -------
+        estimator
+            It transforms as this one does.
+        """
+        check_is_fitted(self)
+        out = deepcopy(self._plain())
+        out.n_features_in_ = self.n_features_in_
+        if hasattr(self, "feature_names_in_"):
+            out.feature_names_in_ = self.feature_names_in_.copy()
+        return out
+
+    def get_feature_names_out(self, input_features: Any = None) -> Any:
+        """Names of the features that come out, as scikit-learn's own calls them.
+
+        Parameters
+        ----------
+        input_features : array-like of str, optional
+            Names of the features that go in, if X had none.
+
+        Returns
+        -------
+        ndarray of str
+            The names.
+        """
+        return self.to_sklearn().get_feature_names_out(input_features)
+
+    def _applied(self, X: Rows) -> Rows:
+        plain = self._plain()
+        plain.n_features_in_ = self.n_features_in_
+        return plain.transform(X)
+
+
+class Invertible(Delegating, ABC):
+    """A transformer that scikit-learn's own can undo."""
+
+    @final
+    @strict_checks()
+    def inverse_transform(self, X: Any) -> Any:
+        """Bring transformed rows back, as far as that is possible.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features_out)
+            Transformed rows. They are not changed.
+
+        Returns
+        -------
+        ndarray or CSR matrix of shape (n_samples, n_features)
+            Rows in their units.
+        """
+        check_is_fitted(self)
+        plain = self._plain()
+        plain.n_features_in_ = self.n_features_in_
+        return redacted(plain.inverse_transform, getattr(X, "to_numpy", lambda: X)())
 
 
 class FreeTransformer(Transformer, ABC):

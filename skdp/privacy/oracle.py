@@ -27,7 +27,13 @@ from .mechanisms.site_noise import Trust
 from .no_noise import noise_under
 from .queries.base import GaussianQuery, PerturbedQuery, Query
 from .queries.categories import CategoryCountsQuery
-from .queries.columns import ColumnCountsQuery, ColumnMomentsQuery, UnitMoments
+from .queries.columns import (
+    ColumnCellsQuery,
+    ColumnMomentsQuery,
+    ColumnTreeQuery,
+    MagnitudeVotesQuery,
+    UnitMoments,
+)
 from .queries.counts import (
     Histogrammed,
     HistogramQuery,
@@ -96,11 +102,15 @@ class ColumnMoments(NamedTuple):
         Means of the values and of their squares.
     scale : float
         Standard deviation of the noise of a mean; that of a square is smaller by sqrt(2).
+    missing : ndarray of shape (d,), optional
+        Shares of the rows in which features are missing, which add nothing to the sums that means
+        are made of, and 3/4 to those of squares; its noise is a little smaller than that of means.
     """
 
     means: np.ndarray
     squares: np.ndarray
     scale: float
+    missing: np.ndarray | None = None
 
 
 class GroupMoments(NamedTuple):
@@ -542,27 +552,40 @@ class Oracle(ABC):
     ) -> ColumnMoments:
         """Noisy means and mean squares of features that are clipped to their bounds.
 
-        See :class:`ColumnMomentsQuery`; the squares cost nothing beside the means.
+        See :class:`ColumnMomentsQuery`; the squares cost nothing beside the means, nor does what is
+        missing.
         """
-        return self._moments(ColumnMomentsQuery(bounds, n_samples), spend)
+        query = ColumnMomentsQuery(bounds, n_samples)
+        answer = self._release(query, spend)
+        scale = self._scale(query, spend)
+        return ColumnMoments(*query.moments(answer), scale, query.missing(answer))
 
     @final
-    def column_counts(
-        self,
-        edges: np.ndarray,
-        n_samples: int,
-        *,
-        spend: Spend,
-        sizes: bool = False,
-        columns: tuple[int, ...] | None = None,
-    ) -> np.ndarray:
-        """Noisy numbers of rows whose feature is below its edges, (d, k) like the edges.
+    def magnitude_votes(self, columns: tuple[int, ...], *, spend: Spend) -> Noisy:
+        """Noisy votes of the entries of features for their signs and powers of 2, (k, 2, 81).
 
-        Of weighted rows it is what they weigh; ``n_samples`` is then what all weigh together. With
-        ``sizes`` it is the absolute value that is below, and with ``columns`` only these are asked.
+        See :class:`MagnitudeVotesQuery`; each row has one vote, however many features there are.
         """
-        query = ColumnCountsQuery(np.array(edges, dtype=np.float64), sizes, columns)
-        return self._release(query, spend) + 0.5 * n_samples
+        return self._noisy(MagnitudeVotesQuery(columns), spend)
+
+    @final
+    def column_cells(
+        self, bounds: ColumnBounds, cells: int, columns: tuple[int, ...], *, spend: Spend
+    ) -> Noisy:
+        """Noisy numbers of rows by cell of the intervals of some features, (k, cells + 4).
+
+        The last four are those below, above, exactly zero and no number. The bounds are those of
+        the ``columns`` alone. See :class:`ColumnCellsQuery`.
+        """
+        return self._noisy(ColumnCellsQuery(bounds.low, bounds.high, cells, columns), spend)
+
+    @final
+    def column_tree(self, bounds: ColumnBounds, levels: int, *, spend: Spend) -> Noisy:
+        """Noisy numbers of rows in the nodes of a tree over the range of each feature.
+
+        See :class:`ColumnTreeQuery`. Of weighted rows it is what they weigh.
+        """
+        return self._noisy(ColumnTreeQuery(bounds, levels), spend)
 
     @final
     def outcome_counts(

@@ -2,7 +2,12 @@
 
 from .base import GumbelQuery, PerturbedQuery, Query
 from .categories import CategoryCountsQuery
-from .columns import ColumnCountsQuery, ColumnMomentsQuery
+from .columns import (
+    ColumnCellsQuery,
+    ColumnMomentsQuery,
+    ColumnTreeQuery,
+    MagnitudeVotesQuery,
+)
 from .counts import HistogramQuery, OutcomeCountsQuery, TotalWeightQuery
 from .gradient import GradientNormQuery, GradientQuery, InterceptGradientQuery
 from .gradient_difference import GradientDifferenceQuery, around_both
@@ -31,8 +36,9 @@ from .stream_terms import StreamScoresQuery, StreamTerm, StreamTermQuery
 
 __all__ = [
     "CategoryCountsQuery",
-    "ColumnCountsQuery",
+    "ColumnCellsQuery",
     "ColumnMomentsQuery",
+    "ColumnTreeQuery",
     "GradientAndShareQuery",
     "GradientDifferenceQuery",
     "GradientNormQuery",
@@ -42,6 +48,7 @@ __all__ = [
     "GumbelQuery",
     "HistogramQuery",
     "InterceptGradientQuery",
+    "MagnitudeVotesQuery",
     "MetricMeansQuery",
     "MomentsQuery",
     "NormalEquationsQuery",

@@ -174,7 +174,8 @@ def redacted(check: Callable[..., Any], *args: Any, **options: Any) -> Any:
     try:
         with strict_checks():
             checked = check(*args, **options)
-        return _finite(checked) if _zeroing.get() else checked
+        missing = options.get("ensure_all_finite") == "allow-nan"
+        return _finite(checked, missing) if _zeroing.get() else checked
     except (MemoryError, NotFittedError):
         # These are about no entry.
         raise
@@ -260,20 +261,21 @@ def in_order(X: Any, y: Any, n_features: int, dtypes: Sequence[Any]) -> bool:
     )
 
 
-def _finite(checked: Any) -> Any:
+def _finite(checked: Any, missing: bool) -> Any:
     """Result of a check with zeros for entries that are not finite; a copy if there are.
 
-    Zero is a function of the entry alone, so neighbours stay neighbours.
+    Those that are no numbers stay where ``missing`` says that the caller takes them. Zero is a
+    function of the entry alone, so neighbours stay neighbours.
     """
     if isinstance(checked, tuple):
-        return tuple(map(_finite, checked))
+        return tuple(_finite(part, missing) for part in checked)
     if sp.issparse(checked):
-        data = _finite(checked.data)
+        data = _finite(checked.data, missing)
         if data is not checked.data:
             checked = checked.copy()
             checked.data = data
     elif getattr(getattr(checked, "dtype", None), "kind", "") == "f":
-        finite = np.isfinite(checked)
+        finite = np.isfinite(checked) | (np.isnan(checked) if missing else False)
         if not np.all(finite):
             return np.where(finite, checked, checked.dtype.type(0))
     return checked
