@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from sklearn import linear_model, model_selection, preprocessing, svm
+from sklearn import impute, linear_model, model_selection, preprocessing, svm
 from sklearn.base import clone
 
 import skdp
@@ -23,8 +23,10 @@ from skdp.preprocessing import (
     BoundsScaler,
     DPKBinsDiscretizer,
     DPMinMaxScaler,
+    DPOneHotEncoder,
     DPQuantileTransformer,
     DPRobustScaler,
+    DPSimpleImputer,
     DPSplineTransformer,
     DPStandardScaler,
 )
@@ -111,6 +113,8 @@ CONSTRUCTORS = {
     DPKBinsDiscretizer: ((), [preprocessing.KBinsDiscretizer]),
     DPSplineTransformer: ((), [preprocessing.SplineTransformer]),
     DPRobustScaler: ((), [preprocessing.RobustScaler]),
+    DPOneHotEncoder: ((), [preprocessing.OneHotEncoder]),
+    DPSimpleImputer: ((), [impute.SimpleImputer]),
     BoundsScaler: (((0, 1),), [preprocessing.MinMaxScaler]),
     DPGridSearchCV: (GRID, [model_selection.GridSearchCV]),
     DPRandomizedSearchCV: (GRID, [model_selection.RandomizedSearchCV]),

@@ -42,6 +42,7 @@ from skdp.preprocessing import (
     DPOneHotEncoder,
     DPQuantileTransformer,
     DPRobustScaler,
+    DPSimpleImputer,
     DPSplineTransformer,
     DPStandardScaler,
     RowNormClipper,
@@ -179,6 +180,8 @@ LEARNERS = {
     "discretizer": DPKBinsDiscretizer(bounds=(-1, 1)),
     "spline transformer": DPSplineTransformer(bounds=(-1, 1)),
     "robust scaler": DPRobustScaler(bounds=(-1, 1)),
+    "imputer": DPSimpleImputer(bounds=(-1, 1)),
+    "imputer of texts": DPSimpleImputer(strategy="most_frequent", epsilon=50.0),
     "bounds": BoundsScaler(bounds=(-1, 1)),
     "clipper": RowNormClipper(),
 }

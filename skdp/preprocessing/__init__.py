@@ -2,6 +2,11 @@
 
 from .base import Delegating, FreeTransformer, Invertible, PrivateTransformer, Transformer
 from .bounds_scaler import BoundsScaler
+from .column_categories import (
+    calculus_of_categories,
+    check_rows_for_categories,
+    private_column_categories,
+)
 from .column_quantiles import ColumnDistributions, QuantileLearner, private_column_distributions
 from .column_ranges import (
     POOR,
@@ -17,6 +22,7 @@ from .one_hot_encoder import DPOneHotEncoder
 from .quantile_transformer import DPQuantileTransformer
 from .robust_scaler import DPRobustScaler
 from .row_norm_clipper import RowNormClipper
+from .simple_imputer import DPSimpleImputer
 from .spline_transformer import DPSplineTransformer
 from .standard_scaler import DPStandardScaler
 
@@ -30,6 +36,7 @@ __all__ = [
     "DPOneHotEncoder",
     "DPQuantileTransformer",
     "DPRobustScaler",
+    "DPSimpleImputer",
     "DPSplineTransformer",
     "DPStandardScaler",
     "Delegating",
@@ -39,7 +46,10 @@ __all__ = [
     "QuantileLearner",
     "RowNormClipper",
     "Transformer",
+    "calculus_of_categories",
+    "check_rows_for_categories",
     "evidence_of",
+    "private_column_categories",
     "private_column_distributions",
     "private_column_moments",
     "private_column_ranges",

@@ -70,12 +70,7 @@ class Transformer(BudgetedEstimator, OneToOneFeatureMixin, TransformerMixin, Bas
 
     def _checked(self, X: Any, *, reset: bool, copy: bool = False) -> Any:
         """The data in a form to compute with, by default numbers; errors quote no entries."""
-        if sp.issparse(X) and not self._sparse:
-            raise TypeError(
-                f"{type(self).__name__} needs dense rows, because with its parameters zeros would "
-                "not stay zeros, got sparse data. Use a scaler that leaves zeros where they are, "
-                "such as DPStandardScaler(with_mean=False), or X.toarray()."
-            )
+        self._check_layout(X)
         options = {"dtype": [np.float64, np.float32], "copy": copy, "reset": reset}
         if self._takes_missing:
             options["ensure_all_finite"] = "allow-nan"
@@ -83,6 +78,15 @@ class Transformer(BudgetedEstimator, OneToOneFeatureMixin, TransformerMixin, Bas
         # What pandas makes anew of a column may be read-only.
         entries = X.data if sp.issparse(X) else X
         return X.copy() if copy and not entries.flags.writeable else X
+
+    @final
+    def _check_layout(self, X: Any) -> None:
+        if sp.issparse(X) and not self._sparse:
+            raise TypeError(
+                f"{type(self).__name__} needs dense rows, because with its parameters zeros would "
+                "not stay zeros, got sparse data. Use a scaler that leaves zeros where they are, "
+                "such as DPStandardScaler(with_mean=False), or X.toarray()."
+            )
 
     @final
     def _given_bounds(self, bounds: Any) -> ColumnBounds:

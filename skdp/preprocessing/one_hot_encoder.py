@@ -13,11 +13,9 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
 from ..exceptions import warn_user
-from ..privacy.accounting.calculus import Calculus, ThresholdedGaussianDP
-from ..privacy.accounting.ledger import Spend
+from ..privacy.accounting.calculus import Calculus
 from ..privacy.oracle import Oracle
 from ..privacy.oracle_factory import PrivacyTerms
-from ..privacy.queries.categories import CategoryCountsQuery
 from ..privacy.rows.base import RowStore
 from ..privacy.rows.bounded_rows import Rows
 from ..privacy.rows.category_rows import (
@@ -30,14 +28,15 @@ from ..privacy.rows.category_rows import (
 )
 from ..privacy.rows.privacy_units import PrivacyUnits
 from ..privacy.rows.reading import columns_of_table, redacted, strict_checks
-from ..validation import SCALERS, keep_parameters, one_of, shown, with_advice
+from ..validation import ENCODERS, keep_parameters, one_of, shown, with_advice
 from .base import PrivateTransformer
+from .column_categories import (
+    calculus_of_categories,
+    check_rows_for_categories,
+    private_column_categories,
+)
 
-# Of delta, for the threshold. A tenth as much raises the threshold by 7 %; ten times as much costs
-# the Gaussian releases beside it half a percent of their noise.
-_SHARE_OF_DELTA = 0.01
-# A threshold of more than this share of the rows leaves the commonest categories, if any.
-_RARE = 0.25
+_INSTEAD = "Pass categories=[...] if they are known, or a larger epsilon, or more rows."
 _INFREQUENT = "infrequent_sklearn"
 
 
@@ -167,7 +166,7 @@ class DPOneHotEncoder(PrivateTransformer):
     threshold_: float | None
     noise_scale_: float | None
 
-    @with_advice(SCALERS)
+    @with_advice(ENCODERS)
     def __init__(
         self,
         *,
@@ -255,9 +254,10 @@ class DPOneHotEncoder(PrivateTransformer):
         return not self.sparse_output
 
     def _calculus(self, delta: float) -> Calculus | None:
-        return ThresholdedGaussianDP(_SHARE_OF_DELTA * delta)
+        return calculus_of_categories(delta)
 
     def _checked(self, X: Any, *, reset: bool, copy: bool = False) -> list[np.ndarray]:
+        self._check_layout(X)
         columns = columns_of_table(X)
         # For names and the number of features.
         redacted(validate_data, self, X, reset=reset, skip_check_array=True)
@@ -295,20 +295,7 @@ class DPOneHotEncoder(PrivateTransformer):
         return tuple(j for j, known in enumerate(self._given()) if known is None)
 
     def _foresee(self, n_samples: int, terms: PrivacyTerms) -> None:
-        columns, ledger = self._to_find, terms.ledger()
-        if not columns or ledger.exact:
-            return
-        query = CategoryCountsQuery(columns, _SHARE_OF_DELTA * terms.delta)
-        least = query.mechanism(terms.adjacency, Spend(ledger.remaining)).threshold
-        instead = "Pass categories=[...] if they are known, or a larger epsilon, or more rows."
-        found = (
-            f"DPOneHotEncoder finds categories of more than about {least:.0f} rows with this "
-            f"budget for {len(columns)} column(s)"
-        )
-        if least >= n_samples:
-            raise ValueError(f"{found}, and there are {n_samples}. {instead}")
-        if least > _RARE * n_samples:
-            warn_user(f"{found}, of {n_samples}. {instead}", UserWarning)
+        check_rows_for_categories(type(self).__name__, self._to_find, n_samples, terms, _INSTEAD)
 
     def _learn(self, oracle: Oracle, n_samples: int) -> None:
         columns, given = self._to_find, self._given()
@@ -316,12 +303,7 @@ class DPOneHotEncoder(PrivateTransformer):
         self.counts_ = [None] * len(given)
         chosen = [[] if known is None else known for known in given]
         if columns:
-            oracle.note("frequent categories")
-            answer = oracle.category_counts(
-                columns,
-                threshold_delta=_SHARE_OF_DELTA * self.delta_,
-                spend=oracle.budget.whole(),
-            )
+            answer = private_column_categories(oracle, columns, self.delta_)
             self.threshold_, self.noise_scale_ = answer.threshold, answer.scale
             for j in columns:
                 chosen[j], self.counts_[j] = self._kept(answer.counts[j], n_samples)

@@ -245,7 +245,7 @@ def test_people_count_once_in_each_column():
 @pytest.mark.parametrize(
     ("X", "kind", "complaint"),
     [
-        (sp.csr_array(np.eye(3)), TypeError, "sparse matrix"),
+        (sp.csr_array(np.eye(3)), TypeError, "needs dense rows"),
         (np.array(["secret"] * 5), ValueError, "at least one row and one column"),
         (np.empty((0, 2)), ValueError, "at least one row"),
         ([["secret", [1]]] * 5, ValueError, "numbers or texts"),

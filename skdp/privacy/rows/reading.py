@@ -72,13 +72,9 @@ def columns_of_table(X: Any) -> list[np.ndarray]:
 
     Raises
     ------
-    TypeError
-        If the table is sparse.
     ValueError
-        If it is no table of at least one row and one column. Entries are not quoted.
+        If it is no dense table of at least one row and one column. Entries are not quoted.
     """
-    if sp.issparse(X):
-        raise TypeError("A dense table is needed, got a sparse matrix; pass X.toarray().")
     columns: list[np.ndarray] | None
     if hasattr(X, "columns") and hasattr(X, "__getitem__"):
         by_place = getattr(X, "iloc", None)
