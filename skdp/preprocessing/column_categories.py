@@ -86,6 +86,6 @@ def check_rows_for_categories(
         f"{len(columns)} column(s)"
     )
     if threshold >= n_samples:
-        raise ValueError(f"{found}, and there are {n_samples}. {instead}")
+        raise ValueError(f"{found}, and here n_samples={n_samples}. {instead}")
     if threshold > _RARE * n_samples:
         warn_user(f"{found}, of {n_samples}. {instead}", UserWarning)

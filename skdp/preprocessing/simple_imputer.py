@@ -296,5 +296,6 @@ class DPSimpleImputer(PrivateTransformer):
             out[gaps[:, j], j] = self.statistics_[j]
         numeric = self.statistics_.dtype.kind == "f"
         numeric = numeric and all(column.dtype.kind in _NUMERIC for column in columns)
-        filled = out.astype(np.float64) if numeric else out
+        kind = np.result_type(np.float32, *columns) if numeric else object
+        filled = out.astype(kind, copy=False)
         return np.hstack([filled, gaps]) if self.add_indicator else filled

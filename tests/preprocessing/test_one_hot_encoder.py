@@ -12,6 +12,7 @@ from sklearn.compose import ColumnTransformer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
+from sklearn.utils.estimator_checks import check_estimator
 
 from skdp import (
     DPLogisticRegression,
@@ -247,7 +248,8 @@ def test_people_count_once_in_each_column():
     [
         (sp.csr_array(np.eye(3)), TypeError, "needs dense rows"),
         (np.array(["secret"] * 5), ValueError, "at least one row and one column"),
-        (np.empty((0, 2)), ValueError, "at least one row"),
+        (np.empty((0, 2)), ValueError, "Found array with 0 sample"),
+        (np.ones((3, 2)) * 1j, ValueError, "Complex data not supported"),
         ([["secret", [1]]] * 5, ValueError, "numbers or texts"),
         ([["secret"], ["secret", 2]], ValueError, "at least one row and one column"),
     ],
@@ -266,7 +268,10 @@ def test_too_few_rows_are_refused_and_few_warn_before_they_are_read():
         raise AssertionError("an oracle was opened")
 
     few = table()[:30]
-    with opened_by(no_oracle), pytest.raises(ValueError, match=r"more than about \d+ rows.* 30\."):
+    with (
+        opened_by(no_oracle),
+        pytest.raises(ValueError, match=r"more than about \d+ rows.*n_samples=30\."),
+    ):
         encoder(epsilon=0.3).fit(few)
     with pytest.warns(UserWarning, match=r"finds categories of more than about \d+ rows"):
         encoder(epsilon=0.05).fit(table()[:2000])
@@ -332,3 +337,13 @@ def test_privatize_divides_what_thresholds_leave(epsilon):
     assert total.epsilon == pytest.approx(epsilon, rel=1e-4)
     assert total.epsilon <= epsilon
     assert {receipt.spent.delta for receipt in total.receipts} == {DELTA}
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_the_checks_of_scikit_learn_pass():
+    """Few rows of numbers, each a category of its own."""
+    estimator = DPOneHotEncoder(epsilon=1e6, random_state=0)
+    failed = [
+        r["check_name"] for r in check_estimator(estimator, on_fail=None) if r["status"] == "failed"
+    ]
+    assert failed == []

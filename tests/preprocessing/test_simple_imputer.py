@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from frames import polars
 from sklearn.impute import SimpleImputer
+from sklearn.utils.estimator_checks import check_estimator
 
 from skdp import PrivacyBudget, PrivacySpent
 from skdp.preprocessing import DPSimpleImputer
@@ -152,3 +153,13 @@ def test_people_count_once():
     ages = np.where(np.arange(N) < 1500, 90.0, 30.0)[:, None]
     by_people = imputer(bounds=(0, 100)).fit(ages, privacy_unit=people)
     assert by_people.statistics_[0] == pytest.approx(30, abs=1.5)
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_the_checks_of_scikit_learn_pass():
+    """Few rows of numbers, each a category of its own."""
+    estimator = DPSimpleImputer(strategy="most_frequent", epsilon=1e6, random_state=0)
+    failed = [
+        r["check_name"] for r in check_estimator(estimator, on_fail=None) if r["status"] == "failed"
+    ]
+    assert failed == []

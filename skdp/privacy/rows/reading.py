@@ -85,14 +85,24 @@ def columns_of_table(X: Any) -> list[np.ndarray]:
             ]
         )
     else:
-        options = {} if hasattr(X, "dtype") else {"dtype": object}
-        table = attempted(np.array, X, **options)
+        table = attempted(np.asarray, X)
+        if not hasattr(X, "dtype") and (table is None or table.dtype.kind not in "biufc"):
+            # Each entry keeps its type: in an array of texts a number would be one.
+            table = attempted(np.array, X, dtype=object)
         columns = None if table is None or table.ndim != 2 else [*table.T]
+        if table is not None and table.ndim == 2 and not table.size:
+            what = "sample" if table.shape[1] else "feature"
+            raise ValueError(
+                f"Found array with 0 {what}(s) (shape={table.shape}) while a minimum of 1 is "
+                "required."
+            )
     if not columns or any(column.ndim != 1 or not column.size for column in columns):
         raise ValueError(
             f"A table of at least one row and one column is needed, got {sized(X)}. Reshape your "
             "data, with array.reshape(-1, 1) if it has one feature."
         )
+    if any(column.dtype.kind == "c" for column in columns):
+        raise ValueError("Complex data not supported; numbers or texts are needed.")
     return columns
 
 
