@@ -63,11 +63,11 @@ from ..privacy.accounting.calculus import (
     ThresholdedGaussianDP,
     ZeroConcentratedDP,
 )
-from ..privacy.accounting.events import Event, PurePerturbationEvent, ThresholdEvent
+from ..privacy.accounting.events import PurePerturbationEvent
 from ..privacy.accounting.ledger import PrivacySpent
 from ..privacy.accounting.perturbation import KAPPA
 from ..privacy.adjacency import Adjacency
-from .divergences import CHOICE_AS_GAUSSIAN, gaussian_price, perturbed_renyi
+from .divergences import CHOICE_AS_GAUSSIAN, added_delta, perturbed_renyi, price_beside_delta
 from .receipts import Receipt, SpendBound
 
 # Of the total of squares, for the four vertices of a perturbation beside Gaussian releases.
@@ -227,7 +227,7 @@ class ThresholdFilter(GaussianFilter):
         receipt = receipt.under(self.adjacency)
         if receipt.nothing:
             return Amount(0.0)
-        return Amount(receipt.most(_level), receipt.most(_delta_of_threshold))
+        return Amount(receipt.most(price_beside_delta), receipt.most(added_delta))
 
     def spent(self, total: Amount) -> PrivacySpent:
         """Exact at the delta of the budget, of which thresholds have their part."""
@@ -331,15 +331,6 @@ class SumsFilter(Filter):
     def left(self, total: Amount) -> PrivacySpent:
         """Remaining epsilon and delta."""
         return PrivacySpent(max(0.0, self.epsilon - total.main), max(0.0, self.delta - total.delta))
-
-
-def _level(event: Event) -> float:
-    """The mu^2 of an event, of thresholds beside their delta."""
-    return gaussian_price(event.counts if isinstance(event, ThresholdEvent) else event)
-
-
-def _delta_of_threshold(event: Event) -> float:
-    return event.count * event.threshold_delta if isinstance(event, ThresholdEvent) else 0.0
 
 
 def _of_pure(bound: SpendBound) -> Receipt:
