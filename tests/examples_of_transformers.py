@@ -3,6 +3,7 @@
 import numpy as np
 
 from skdp.preprocessing import (
+    DPPCA,
     BoundsScaler,
     DPKBinsDiscretizer,
     DPMinMaxScaler,
@@ -11,6 +12,7 @@ from skdp.preprocessing import (
     DPSimpleImputer,
     DPSplineTransformer,
     DPStandardScaler,
+    DPTruncatedSVD,
     RowNormClipper,
 )
 
@@ -70,6 +72,14 @@ EXAMPLES = {
         DPSimpleImputer(epsilon=20.0),
         DPSimpleImputer(strategy="median", bounds=(-100.0, 100.0)),
         DPSimpleImputer(strategy="median", epsilon=20.0, adjacency="zero_out"),
+    ],
+    DPPCA: [
+        DPPCA(bounds=(-100.0, 100.0)),
+        DPPCA(n_components=2, whiten=True, epsilon=20.0),
+    ],
+    DPTruncatedSVD: [
+        DPTruncatedSVD(bounds=(-100.0, 100.0)),
+        DPTruncatedSVD(n_components=1, epsilon=20.0),
     ],
     DPRobustScaler: [
         DPRobustScaler(bounds=(-100.0, 100.0)),

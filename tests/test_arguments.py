@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from sklearn import impute, linear_model, model_selection, preprocessing, svm
+from sklearn import decomposition, impute, linear_model, model_selection, preprocessing, svm
 from sklearn.base import clone
 
 import skdp
@@ -20,6 +20,7 @@ from skdp import (
 from skdp.audit import audit
 from skdp.model_selection import DPGridSearchCV, DPRandomizedSearchCV
 from skdp.preprocessing import (
+    DPPCA,
     BoundsScaler,
     DPKBinsDiscretizer,
     DPMinMaxScaler,
@@ -29,6 +30,7 @@ from skdp.preprocessing import (
     DPSimpleImputer,
     DPSplineTransformer,
     DPStandardScaler,
+    DPTruncatedSVD,
 )
 from skdp.problem.constraints import Box, L1Ball, L2Ball, LpBall, Simplex
 from skdp.problem.losses import Hinge, Huber, HuberisedHinge, OneVsRest, Softmax, Tukey
@@ -115,6 +117,8 @@ CONSTRUCTORS = {
     DPRobustScaler: ((), [preprocessing.RobustScaler]),
     DPOneHotEncoder: ((), [preprocessing.OneHotEncoder]),
     DPSimpleImputer: ((), [impute.SimpleImputer]),
+    DPPCA: ((), [decomposition.PCA]),
+    DPTruncatedSVD: ((), [decomposition.TruncatedSVD]),
     BoundsScaler: (((0, 1),), [preprocessing.MinMaxScaler]),
     DPGridSearchCV: (GRID, [model_selection.GridSearchCV]),
     DPRandomizedSearchCV: (GRID, [model_selection.RandomizedSearchCV]),

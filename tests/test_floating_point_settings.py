@@ -26,6 +26,7 @@ from skdp import (
 from skdp.bandit.policies import POLICIES
 from skdp.model_selection import DPGridSearchCV, DPRandomizedSearchCV
 from skdp.preprocessing import (
+    DPPCA,
     BoundsScaler,
     DPKBinsDiscretizer,
     DPMinMaxScaler,
@@ -33,6 +34,7 @@ from skdp.preprocessing import (
     DPRobustScaler,
     DPSplineTransformer,
     DPStandardScaler,
+    DPTruncatedSVD,
     RowNormClipper,
 )
 from skdp.privacy.rows import Chunks
@@ -154,6 +156,8 @@ SCALERS = {
     "DPMinMaxScaler": partial(DPMinMaxScaler, **SEED),
     "DPStandardScaler": partial(DPStandardScaler, bounds=(-1, 1), **SEED),
     "DPRobustScaler": partial(DPRobustScaler, bounds=(-1, 1), **SEED),
+    "DPPCA": partial(DPPCA, bounds=(-1, 1), **SEED),
+    "DPTruncatedSVD": partial(DPTruncatedSVD, n_components=3, bounds=(-1, 1), **SEED),
     "DPSplineTransformer": partial(DPSplineTransformer, bounds=(-1, 1), **SEED),
     "DPQuantileTransformer": partial(DPQuantileTransformer, bounds=(-1, 1), **SEED),
     "DPKBinsDiscretizer": partial(DPKBinsDiscretizer, encode="ordinal", bounds=(-1, 1), **SEED),

@@ -36,6 +36,7 @@ from skdp import (
 from skdp.bandit import policies
 from skdp.model_selection import DPGridSearchCV, DPRandomizedSearchCV
 from skdp.preprocessing import (
+    DPPCA,
     BoundsScaler,
     DPKBinsDiscretizer,
     DPMinMaxScaler,
@@ -45,6 +46,7 @@ from skdp.preprocessing import (
     DPSimpleImputer,
     DPSplineTransformer,
     DPStandardScaler,
+    DPTruncatedSVD,
     RowNormClipper,
 )
 from skdp.privacy.rows import Chunks, reading
@@ -182,6 +184,8 @@ LEARNERS = {
     "robust scaler": DPRobustScaler(bounds=(-1, 1)),
     "imputer": DPSimpleImputer(bounds=(-1, 1)),
     "imputer of texts": DPSimpleImputer(strategy="most_frequent", epsilon=50.0),
+    "components": DPPCA(bounds=(-1, 1)),
+    "singular vectors": DPTruncatedSVD(bounds=(-1, 1)),
     "bounds": BoundsScaler(bounds=(-1, 1)),
     "clipper": RowNormClipper(),
 }
@@ -294,7 +298,15 @@ def learners_with(value):
     for name in parameters(DPContextualBandit):
         yield name, lambda n=name: bandit(**{n: value}).fit(X, Y, Y.astype(float))
     of_quantiles = DPQuantileTransformer, DPKBinsDiscretizer, DPSplineTransformer, DPRobustScaler
-    for kind in (DPStandardScaler, DPMinMaxScaler, *of_quantiles, BoundsScaler, RowNormClipper):
+    for kind in (
+        DPPCA,
+        DPTruncatedSVD,
+        DPStandardScaler,
+        DPMinMaxScaler,
+        *of_quantiles,
+        BoundsScaler,
+        RowNormClipper,
+    ):
         needed = {} if kind is RowNormClipper else {"bounds": (-1, 1)}
         for name in parameters(kind):
             yield name, lambda k=kind, n=name, o=needed: k(**o | {n: value}).fit(X)

@@ -64,7 +64,7 @@ _BOUND_SHARE = 0.04
 _CHECK_SHARE, _CHECK_TELLS = 0.01, 150.0
 # Bounds for targets that are not given take a larger share, up to a half, if rows are few: without
 # them a fit says nothing.
-_EVIDENCE_FOR_TARGETS, _MOST_FOR_TARGETS = 1000.0, 0.5
+_EVIDENCE_FOR_TARGETS, _MOST_FOR_TARGETS = 1500.0, 0.5
 # Share of mu^2 for what weighted rows weigh together, and its largest noise, in rows, at which it
 # is asked; a total that is smaller, in rows, could not be told from zero.
 TOTAL_SHARE, _VISIBLE, _LEAST_TOTAL = 0.01, 0.1, 1e-6

@@ -14,23 +14,29 @@ from .column_ranges import (
     evidence_of,
     private_column_moments,
     private_column_ranges,
+    private_target_range,
     share_of_ranges,
 )
 from .k_bins_discretizer import DPKBinsDiscretizer
 from .min_max_scaler import DPMinMaxScaler
 from .one_hot_encoder import DPOneHotEncoder
+from .pca import DPPCA
+from .private_components import ComponentsLearner
 from .quantile_transformer import DPQuantileTransformer
 from .robust_scaler import DPRobustScaler
 from .row_norm_clipper import RowNormClipper
 from .simple_imputer import DPSimpleImputer
 from .spline_transformer import DPSplineTransformer
 from .standard_scaler import DPStandardScaler
+from .truncated_svd import DPTruncatedSVD
 
 __all__ = [
+    "DPPCA",
     "POOR",
     "ROUGH",
     "BoundsScaler",
     "ColumnDistributions",
+    "ComponentsLearner",
     "DPKBinsDiscretizer",
     "DPMinMaxScaler",
     "DPOneHotEncoder",
@@ -39,6 +45,7 @@ __all__ = [
     "DPSimpleImputer",
     "DPSplineTransformer",
     "DPStandardScaler",
+    "DPTruncatedSVD",
     "Delegating",
     "FreeTransformer",
     "Invertible",
@@ -53,5 +60,6 @@ __all__ = [
     "private_column_distributions",
     "private_column_moments",
     "private_column_ranges",
+    "private_target_range",
     "share_of_ranges",
 ]

@@ -24,7 +24,7 @@ from ..privacy.oracle_factory import PrivacyTerms, PrivateSession
 from ..privacy.rows.base import RowStore
 from ..privacy.rows.bounded_rows import Rows
 from ..privacy.rows.privacy_units import PrivacyUnits
-from ..privacy.rows.reading import redacted, strict_checks
+from ..privacy.rows.reading import attempted, redacted, strict_checks
 from ..privacy.rows.row_stores import resident_rows
 from ..problem.column_bounds import ColumnBounds
 from ..reporting.budget_warnings import warn_of_promise
@@ -165,7 +165,7 @@ class Delegating(Transformer, ABC):
     def _applied(self, X: Rows) -> Rows:
         plain = self._plain()
         plain.n_features_in_ = self.n_features_in_
-        return plain.transform(X)
+        return plain.transform(X).astype(X.dtype, copy=False)
 
 
 class Invertible(Delegating, ABC):
@@ -185,11 +185,23 @@ class Invertible(Delegating, ABC):
         -------
         ndarray or CSR matrix of shape (n_samples, n_features)
             Rows in their units.
+
+        Raises
+        ------
+        ValueError
+            If rows do not have as many features as ``transform`` returns.
         """
         check_is_fitted(self)
-        plain = self._plain()
+        plain, given = self._plain(), getattr(X, "to_numpy", lambda: X)()
         plain.n_features_in_ = self.n_features_in_
-        return redacted(plain.inverse_transform, getattr(X, "to_numpy", lambda: X)())
+        needed = len(self.get_feature_names_out())
+        shape = attempted(np.shape, given)
+        if shape is None or shape[1:] != (needed,):
+            raise ValueError(
+                f"{type(self).__name__} needs rows of {needed} features to bring back, as many as "
+                "transform returns, got others."
+            )
+        return redacted(plain.inverse_transform, given)
 
 
 class FreeTransformer(Transformer, ABC):

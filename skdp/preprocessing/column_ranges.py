@@ -9,6 +9,7 @@ than their number. Proof: theorem C5 of ``docs/proofs/columns_and_metrics.md``.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import log, sqrt
 
@@ -16,7 +17,7 @@ import numpy as np
 
 from ..privacy.accounting.ledger import Budget, Spend
 from ..privacy.adjacency import Adjacency
-from ..privacy.oracle import Oracle
+from ..privacy.oracle import Noisy, Oracle
 from ..privacy.queries.columns import EXPONENTS, LEAST_EXPONENT
 from ..problem.column_bounds import ColumnBounds
 
@@ -32,6 +33,8 @@ _WIDTHS = (1, 2, 3, 4, 6)
 # What may be seen by chance: windows of a column that is known to need a range, and of one that
 # may be a code, which is lost where it seems to have one.
 _CHANCES, _CHANCES_OF_CODES = 2.0 * EXPONENTS, 15.0 * EXPONENTS
+# Standard deviations more for targets: a wrong range of theirs spoils all predictions.
+_SURE_OF_TARGETS = 0.4
 # Neighbours of a window belong to it from so many deviations and this share of it on.
 _SEEN, _TAIL = 2.5, 0.02
 # Cells of an interval; halved while a row in each would be hidden, but not below the second.
@@ -135,25 +138,116 @@ def private_column_ranges(
     FoundRanges
         Those of the features. Nothing is asked, and none is seen, where noise would hide all.
     """
-    k = len(columns)
-    bounds = ColumnBounds(-np.ones(k), np.ones(k)) if within is None else within
-    found = FoundRanges(bounds, np.full(k, within is not None))
-    evidence = evidence_of(oracle.adjacency, budget, n_samples, k)
+
+    def look(spend: Spend) -> Noisy:
+        return oracle.magnitude_votes(columns, spend=spend)
+
+    def place(bounds: ColumnBounds, cells: int, some: np.ndarray, spend: Spend) -> Noisy:
+        asked = tuple(columns[j] for j in some)
+        return oracle.column_cells(bounds, cells, asked, spend=spend)
+
+    k, relation = len(columns), oracle.adjacency
+    evidence = evidence_of(relation, budget, n_samples, k)
     if evidence < BLIND:
-        return found
-    of_votes, *of_cells = budget.split(_SPLIT if evidence >= _RICH else _SPLIT_WITHOUT_ZOOM)
-    if within is None:
-        found = _sized(oracle, of_votes, columns, codes=codes)
+        usual = ColumnBounds(-np.ones(k), np.ones(k)) if within is None else within
+        return FoundRanges(usual, np.full(k, within is not None))
+    if within is not None:
+        found = FoundRanges(within, np.ones(k, dtype=bool))
+        parts = budget.split(2)
     else:
-        of_cells = budget.split([0.5, 0.5])
+        first, *parts = budget.split(_SPLIT if evidence >= _RICH else _SPLIT_WITHOUT_ZOOM)
+        sure = sqrt(2.0 * log((_CHANCES_OF_CODES if codes else _CHANCES) * k))
+        found = _read_votes(look(first), sure)
+    fine = parts if evidence >= _RICH else [_enough(p, n_samples, found) for p in parts]
+    return _zoomed(found, place, fine, n_samples, relation, within=within)
+
+
+def private_target_range(
+    oracle: Oracle, budget: Budget, n_samples: int, *, column: int | None = None
+) -> tuple[float, float] | None:
+    """An interval that holds nearly all targets; None if they are not seen.
+
+    Parameters
+    ----------
+    oracle : Oracle
+        Asked for histograms of targets.
+    budget : Budget
+        Most that is spent on it; what is not needed stays.
+    n_samples : int
+        Public number of rows, or what they weigh together.
+    column : int, optional
+        Which target, where rows have several.
+    """
+
+    def place(bounds: ColumnBounds, cells: int, some: np.ndarray, spend: Spend) -> Noisy:
+        del some
+        edges = np.linspace(bounds.low[0], bounds.high[0], cells + 1)
+        below, *inside, above = oracle.histogram("target", edges, spend=spend, column=column)
+        # Zeros are in their cell, and none is missing.
+        counts = np.array([[*inside, below, above, 0.0, 0.0]])
+        return Noisy(counts, relation.of_histogram() / sqrt(spend.amount))
+
+    relation = oracle.adjacency
+    evidence = evidence_of(relation, budget, n_samples, 1)
+    if evidence < BLIND:
+        return None
+    first, *parts = budget.split(_SPLIT)
+    powers = 2.0 ** np.arange(LEAST_EXPONENT - 1, LEAST_EXPONENT + EXPONENTS - 1)
+    edges = np.concatenate([-powers[::-1], powers])
+    counts = oracle.histogram("target", edges, spend=first, column=column)
+    votes = np.stack([counts[EXPONENTS + 1 :], counts[:EXPONENTS][::-1]])[None]
+    noise = relation.of_histogram() / sqrt(first.amount)
+    sure = sqrt(2.0 * log(_CHANCES)) + _SURE_OF_TARGETS
+    found = _read_votes(Noisy(votes, noise), sure)
+    if not found.seen[0]:
+        # Nothing is seen of them, or that they are all but zero.
+        tiny = float(powers[0])
+        return (-tiny, tiny) if counts[EXPONENTS] > n_samples / 2 > sure * noise else None
+    found = _zoomed(found, place, parts, n_samples, relation, tails=False)
+    return float(found.bounds.low[0]), float(found.bounds.high[0])
+
+
+def _enough(spend: Spend, n_samples: int, found: FoundRanges) -> Spend:
+    """So much of a spend as shows cells of the features that were seen well enough."""
+    return Spend(min(spend.amount, 2.0 * max(1, found.seen.sum()) * (_ENOUGH / n_samples) ** 2))
+
+
+def _zoomed(
+    found: FoundRanges,
+    place: Callable[[ColumnBounds, int, np.ndarray, Spend], Noisy],
+    parts: Sequence[Spend],
+    n_samples: int,
+    relation: Adjacency,
+    *,
+    within: ColumnBounds | None = None,
+    tails: bool = True,
+) -> FoundRanges:
+    """Intervals of the features that were seen, cut into cells once for each part of a budget.
+
+    Parameters
+    ----------
+    found : FoundRanges
+        Intervals to start from.
+    place : callable
+        Returns noisy counts (k, m + 4) of rows by cell of the bounds of k features, for a number m
+        of cells, the features and a spend.
+    parts : sequence of Spend
+        For one look after another, each at features that fill few of the cells before.
+    n_samples : int
+        Public number of rows.
+    relation : Adjacency
+        Neighbouring relation.
+    within : ColumnBounds, optional
+        Known bounds that are not left.
+    tails : bool, default=True
+        Whether features may have long tails away from zero, which noise hides.
+    """
     low, high = found.bounds.low.copy(), found.bounds.high.copy()
     active = np.flatnonzero(found.seen)
-    for share in of_cells:
+    for spend in parts:
         if not active.size:
             break
-        needed = 2.0 * active.size * (_ENOUGH / n_samples) ** 2
-        spend = share if evidence >= _RICH else Spend(min(share.amount, needed))
-        noise = oracle.adjacency.of_histogram() * sqrt(active.size / spend.amount)
+        noise = relation.of_histogram() * sqrt(active.size / spend.amount)
         if n_samples < _WORTH * noise:
             break
         cells = _CELLS
@@ -163,11 +257,10 @@ def private_column_ranges(
         pad = _PAD * (high - low)[active] if within is None else 0.0
         lo = np.where(low[active] == 0, 0.0, low[active] - pad)
         hi = np.where(high[active] == 0, 0.0, high[active] + pad)
-        asked = tuple(columns[j] for j in active)
-        counts, noise = oracle.column_cells(ColumnBounds(lo, hi), cells, asked, spend=spend)
+        counts, noise = place(ColumnBounds(lo, hi), cells, active, spend)
         again = []
         for j, row, left, right in zip(active, counts, lo, hi, strict=True):
-            placed = _placed(row, left, right, noise, n_samples)
+            placed = _placed(row, left, right, noise, n_samples, longer=_LONGER if tails else 1.0)
             if placed is None:
                 continue
             low[j], high[j], narrow = placed
@@ -179,12 +272,19 @@ def private_column_ranges(
     return FoundRanges(ColumnBounds(low, high), found.seen)
 
 
-def _sized(oracle: Oracle, spend: Spend, columns: tuple[int, ...], *, codes: bool) -> FoundRanges:
-    """Intervals between powers of 2, or between them and zero, of the features that are seen."""
-    k = len(columns)
-    votes, noise = oracle.magnitude_votes(columns, spend=spend)
+def _read_votes(answer: Noisy, sure: float) -> FoundRanges:
+    """Intervals between powers of 2, or between them and zero, of the features that are seen.
+
+    Parameters
+    ----------
+    answer : Noisy
+        Votes (k, 2, 101) for positive and negative powers of 2, and their noise.
+    sure : float
+        Standard deviations from which on a feature is seen.
+    """
+    votes, noise = answer
+    k = len(votes)
     low, high, seen = -np.ones(k), np.ones(k), np.zeros(k, dtype=bool)
-    sure = sqrt(2.0 * log((_CHANCES_OF_CODES if codes else _CHANCES) * k))
     # Positive values, negative ones, and both together.
     rows = np.stack([votes[:, 0], votes[:, 1], votes[:, 0] + votes[:, 1]], axis=1)
     # Without privacy there is none.
@@ -235,7 +335,13 @@ def _lengthened(row: np.ndarray, noise: float, first: int, last: int) -> tuple[i
 
 
 def _placed(
-    counts: np.ndarray, low: float, high: float, noise: float, n_samples: int
+    counts: np.ndarray,
+    low: float,
+    high: float,
+    noise: float,
+    n_samples: int,
+    *,
+    longer: float,
 ) -> tuple[float, float, bool] | None:
     """Ends of a feature by counts of its cells, and whether it fills few; None if none is seen."""
     *rows, below, above, zeros, missing = counts
@@ -260,8 +366,8 @@ def _placed(
     more = _STRETCH * hidden * (top - bottom)
     bottom, top = bottom - (more if bottom else 0.0), top + (more if top else 0.0)
     # Away from zero tails are long.
-    top *= _LONGER if bottom == 0 < top else 1.0
-    bottom *= _LONGER if top == 0 > bottom else 1.0
+    top *= longer if bottom == 0 < top else 1.0
+    bottom *= longer if top == 0 > bottom else 1.0
     return bottom, top, narrow
 
 

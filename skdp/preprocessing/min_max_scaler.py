@@ -21,7 +21,7 @@ class DPMinMaxScaler(Scaler, PrivateTransformer):
     place stand intervals in which nearly all rows are seen, for all features at once: first each
     row votes for the sizes of its entries, then counts of rows in cells say where between zero and
     that size they lie, with noise. Features may differ in size by many orders of magnitude, from
-    about 1e-9 to 1e15, and a few wild values move nothing.
+    about 1e-15 to 1e15, and a few wild values move nothing.
 
     Parameters
     ----------

@@ -562,7 +562,7 @@ class Oracle(ABC):
 
     @final
     def magnitude_votes(self, columns: tuple[int, ...], *, spend: Spend) -> Noisy:
-        """Noisy votes of the entries of features for their signs and powers of 2, (k, 2, 81).
+        """Noisy votes of the entries of features for their signs and powers of 2, (k, 2, 101).
 
         See :class:`MagnitudeVotesQuery`; each row has one vote, however many features there are.
         """

@@ -33,6 +33,7 @@ QUERIES = {
     "category_counts": "counts of rows by category",
     "column_cells": "counts of rows by cell of the columns",
     "column_moments": "moments of the columns",
+    "column_tree": "counts of rows in nested cells of the columns",
     "earlier_fits": "earlier fit",
     "gradient": "gradient",
     "gradient_and_share": "gradient, share of rows clipped",

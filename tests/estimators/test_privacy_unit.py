@@ -22,6 +22,7 @@ from skdp import (
     PrivacyBudget,
 )
 from skdp.preprocessing import (
+    DPPCA,
     DPKBinsDiscretizer,
     DPMinMaxScaler,
     DPQuantileTransformer,
@@ -397,6 +398,7 @@ SCALERS = {
     "bins": DPKBinsDiscretizer(n_bins=2, bounds=(-4, 4), random_state=0),
     "splines": DPSplineTransformer(bounds=(-4, 4), random_state=0),
     "robust": DPRobustScaler(epsilon=3.0, random_state=0),
+    "components": DPPCA(bounds=(-4, 4), random_state=0),
 }
 
 

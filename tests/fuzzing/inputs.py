@@ -14,6 +14,7 @@ from skdp import (
     DPSVMClassifier,
 )
 from skdp.preprocessing import (
+    DPPCA,
     BoundsScaler,
     DPKBinsDiscretizer,
     DPMinMaxScaler,
@@ -21,6 +22,7 @@ from skdp.preprocessing import (
     DPRobustScaler,
     DPSplineTransformer,
     DPStandardScaler,
+    DPTruncatedSVD,
     RowNormClipper,
 )
 from skdp.problem.constraints import L1Ball, L2Ball
@@ -130,6 +132,13 @@ TRANSFORMERS = {
         "include_bias": [True, False],
         "handle_missing": ["error", "zeros"],
     },
+    DPPCA: _COMMON
+    | {
+        "bounds": _SEARCHED_BOUNDS,
+        "n_components": [None, 1, 3, 0, 10**6, 0.9],
+        "whiten": [True, False],
+    },
+    DPTruncatedSVD: _COMMON | {"bounds": _SEARCHED_BOUNDS, "n_components": [1, 3, 0, 10**6, 0.9]},
     DPRobustScaler: _COMMON
     | {
         "bounds": _SEARCHED_BOUNDS,

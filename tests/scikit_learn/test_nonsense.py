@@ -16,6 +16,7 @@ from skdp import (
 )
 from skdp.model_selection import DPGridSearchCV
 from skdp.preprocessing import (
+    DPPCA,
     BoundsScaler,
     DPKBinsDiscretizer,
     DPMinMaxScaler,
@@ -23,6 +24,7 @@ from skdp.preprocessing import (
     DPRobustScaler,
     DPSplineTransformer,
     DPStandardScaler,
+    DPTruncatedSVD,
     RowNormClipper,
 )
 
@@ -48,6 +50,8 @@ LEARNERS = [
     DPKBinsDiscretizer(bounds=(-1, 1)),
     DPSplineTransformer(bounds=(-1, 1)),
     DPRobustScaler(bounds=(-1, 1)),
+    DPPCA(bounds=(-1, 1)),
+    DPTruncatedSVD(bounds=(-1, 1)),
     BoundsScaler(bounds=(-1, 1)),
     RowNormClipper(),
 ]

@@ -18,7 +18,7 @@ from ..rows.bounded_rows import STEPS, RawBlock
 from .base import CountQuery, GaussianQuery
 
 # Entries vote for powers of 2 of their sizes, from the first to the second.
-LEAST_EXPONENT, LARGEST_EXPONENT = -30, 50
+LEAST_EXPONENT, LARGEST_EXPONENT = -50, 50
 EXPONENTS = LARGEST_EXPONENT - LEAST_EXPONENT + 1
 _WEIGHT = sqrt(2.0)
 _OFFSET = 0.75
@@ -30,10 +30,10 @@ _SPREAD = 3.0
 
 @dataclass(frozen=True, eq=False)
 class MagnitudeVotesQuery(CountQuery):
-    r"""Votes of the entries for their features' signs and powers of 2, of shape (k, 2, 81).
+    r"""Votes of the entries for their features' signs and powers of 2, of shape (k, 2, 101).
 
     An entry x that is finite and none of 0, 1 and -1 votes for the cell of its feature, its sign
-    and the e in [-30, 50] with ``2^(e-1) <= |x| < 2^e``, the nearest if there is none. In a row
+    and the e in [-50, 50] with ``2^(e-1) <= |x| < 2^e``, the nearest if there is none. In a row
     with m such entries each vote counts ``v / sqrt(m)``, for the weight v of the row.
 
     Parameters

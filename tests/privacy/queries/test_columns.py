@@ -39,13 +39,13 @@ def test_moments_are_those_of_clipped_and_scaled_features():
 
 def plain_votes(rows, columns, weights):
     """Votes by their definition, entry by entry."""
-    out = np.zeros((len(columns), 2, 81))
+    out = np.zeros((len(columns), 2, 101))
     for row, weight in zip(rows, weights, strict=True):
         voting = [k for k, j in enumerate(columns) if row[j] not in (0, 1, -1)]
         for k in voting:
             x = row[columns[k]]
-            e = min(max(math.floor(math.log2(abs(x))) + 1, -30), 50)
-            out[k, int(x < 0), e + 30] += weight / math.sqrt(len(voting))
+            e = min(max(math.floor(math.log2(abs(x))) + 1, -50), 50)
+            out[k, int(x < 0), e + 50] += weight / math.sqrt(len(voting))
     return out
 
 
