@@ -403,7 +403,11 @@ def _beside_search(
         return None
     (path,) = searches
     search = steps[path]
-    kinds = [_calculus(step) for step in private_steps(search.estimator).values()]
+    inner = [*private_steps(search.estimator).values()]
+    if any(isinstance(step, PrivateTransformer) and step._set_aside(delta) for step in inner):
+        # Trials of which (epsilon, delta) is all to rely on.
+        return None
+    kinds = [_calculus(step) for step in inner]
     tried = {name.rpartition("__")[2] for space in search._spaces() for name in space}
     if not all(isinstance(kind, GaussianDP) for kind in kinds) or tried - _OF_ONE_KIND:
         return None

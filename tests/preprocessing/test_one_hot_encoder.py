@@ -10,6 +10,7 @@ from frames import polars
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 from sklearn.utils.estimator_checks import check_estimator
@@ -347,3 +348,14 @@ def test_the_checks_of_scikit_learn_pass():
         r["check_name"] for r in check_estimator(estimator, on_fail=None) if r["status"] == "failed"
     ]
     assert failed == []
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 4.0])
+def test_privatize_keeps_its_budget_where_a_search_tries_encoders(epsilon):
+    X = np.random.default_rng(0).choice([0.0, 1.0, 2.0], size=(N, 2))
+    trial = make_pipeline(DPOneHotEncoder(), LogisticRegression())
+    search = GridSearchCV(trial, {"logisticregression__C": [0.1, 1.0]})
+    whole = make_pipeline(DPStandardScaler(bounds=(0, 3), with_mean=False), search)
+    made = privatize(whole, epsilon=epsilon, delta=DELTA, classes=[False, True])
+    total = privacy_spent(made.fit(X, X[:, 0] > 1), DELTA)
+    assert 0.9 * epsilon < total.epsilon <= epsilon
