@@ -119,7 +119,7 @@ class DPOneHotEncoder(PrivateTransformer):
     Notes
     -----
     With ``privacy_unit`` each person counts in one category of each column: that of most of the
-    person's rows.
+    person's rows. Without it, a category that several rows of one person have may be published.
 
     The threshold decides what is published, so the release is not Gaussian: it adds its
     :math:`\delta_t` to the delta of whatever it is composed with, and receipts say so. Proof:

@@ -350,6 +350,8 @@ def test_the_checks_of_scikit_learn_pass():
     assert failed == []
 
 
+# Small budgets are warned of.
+@pytest.mark.filterwarnings("ignore::UserWarning")
 @pytest.mark.parametrize("epsilon", [1.0, 4.0])
 def test_privatize_keeps_its_budget_where_a_search_tries_encoders(epsilon):
     X = np.random.default_rng(0).choice([0.0, 1.0, 2.0], size=(N, 2))

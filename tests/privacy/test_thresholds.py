@@ -6,7 +6,7 @@ from math import inf, sqrt
 import numpy as np
 import pytest
 
-from skdp import BudgetExceededError, PrivacyBudget, PrivacySpent
+from skdp import BudgetExceededError, PrivacyBudget, PrivacySpent, split_budget
 from skdp.preprocessing import DPOneHotEncoder, DPStandardScaler
 from skdp.privacy import Adjacency, gdp
 from skdp.privacy.accounting import (
@@ -165,3 +165,15 @@ def test_a_budget_that_looks_at_a_pipeline_knows_that_an_encoder_comes():
     with PrivacyBudget(1.0, DELTA) as budget:
         budget.fit(ColumnTransformer(steps[:1]), table())
         assert budget.rule == "gaussian"
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 8.0])
+def test_a_budget_that_is_split_leaves_a_hundredth_of_delta_for_an_encoder(epsilon):
+    X, left = table(), 0.99 * DELTA
+    parts = split_budget({"encoder": 0.3, "scaler": 0.7}, epsilon=epsilon, delta=left)
+    encoder = DPOneHotEncoder(epsilon=parts["encoder"], delta=left).fit(X)
+    scaler = DPStandardScaler(epsilon=parts["scaler"], delta=left, bounds=(0, 2)).fit(X)
+    total = compose([encoder, scaler], DELTA)
+    assert total.epsilon <= epsilon
+    assert total.epsilon == pytest.approx(epsilon, rel=1e-3)
+    assert compose([encoder, scaler]).epsilon > epsilon
