@@ -12,6 +12,7 @@ from typing import Any, TypeVar, overload
 
 from sklearn.base import BaseEstimator
 
+from ..preprocessing.column_ranges import voting
 from ..privacy.accounting.calculus import Calculus, GaussianDP, PureDP
 from ..privacy.accounting.ledger import Ledger
 from ..privacy.accounting.promise import nominal
@@ -198,7 +199,7 @@ class FitPlan:
         unknown = [name for name, _ in self.bounds if name in ("data_norm", "target_bounds")]
         assert self.n_samples is not None
         ranges = self.stage(ColumnRanges)
-        searched = 0 if ranges is None else len(ranges.columns)
+        searched = 0 if ranges is None else voting(len(ranges.columns), codes=ranges.codes)
         return Plan(
             # Joint clips are longer by the root of the number of targets, and noise with them.
             n_samples=max(2, round(self.n_samples / sqrt(self.n_targets or 1))),
@@ -388,7 +389,7 @@ def plan(
     weighted: bool = ...,
     classes: Any = ...,
     n_targets: int | None = ...,
-    groups: Any = ...,
+    sites: Any = ...,
     privacy_unit: bool = ...,
 ) -> FitPlan: ...
 
@@ -442,7 +443,7 @@ def plan(*args: Any, **facts: Any) -> Plan | FitPlan:
         - ``weighted``, bool, default=False: whether ``fit`` gets ``sample_weight``.
         - ``classes``, list, optional: labels that may occur, if the model has ``classes=None``.
         - ``n_targets``, int, optional: number of columns of ``y``, if it is going to be a table.
-        - ``groups``, array-like, optional: as passed to ``fit``.
+        - ``sites``, array-like, optional: as passed to ``fit``.
         - ``privacy_unit``, bool, default=False: whether ``fit`` gets ``privacy_unit``, so that
           ``n_samples`` is the number of different labels.
 
@@ -499,7 +500,7 @@ def _plan_of_fit(
     weighted: bool = False,
     classes: Any = None,
     n_targets: int | None = None,
-    groups: Any = None,
+    sites: Any = None,
     privacy_unit: bool = False,
 ) -> FitPlan:
     """Plan of ``model.fit`` with rows of such public facts, by a copy of the model."""
@@ -523,7 +524,7 @@ def _plan_of_fit(
         )
     probe._target_columns = n_targets
     probe._declare(n)
-    sites = probe._sites_of(groups, n)
+    sites = probe._sites_of(sites, n)
     origin = EarlierModel.of(probe, dict(vars(model)))
     unit = PrivacyUnit.DECLARED if privacy_unit else PrivacyUnit.ROW
     kind = {"weighted": bool(weighted), "unit": unit, "origin": origin}

@@ -69,7 +69,7 @@ class DPLogisticRegression(PrivateLinearClassifier):
     data_norm : float, optional
         Bound on the l2 norm of the rows of X, known without looking at them. Longer rows are
         scaled down to it during the fit. If None, the fit looks privately for the range of each
-        column that ``data_bounds`` does not give, for 5 to 20 % of the budget, and for a norm of
+        column that ``data_bounds`` does not give, for 10 to 20 % of the budget, and for a norm of
         the rows on that scale, for 4 %. Where noise hides a range, its column is held to (-1, 1);
         a warning says so before rows are read, and ``unseen_columns_`` after the fit. No ranges are
         looked for in sparse rows of more than a thousand columns, and with an l1 penalty or a
@@ -95,7 +95,7 @@ class DPLogisticRegression(PrivateLinearClassifier):
         ``'objective_perturbation'``, ``'one_step'``, ``'ppm'``, ``'preconditioned_gd'``,
         ``'spider'`` and ``'svrg'`` (see :mod:`skdp.solvers`). ``'auto'`` is ``'dual_averaging'``
         for preconditioned sparse rows of more than 1000 features, ``'frank_wolfe'`` for an l1 ball
-        or simplex and many features, ``'dda'`` with ``groups``, ``'preconditioned_gd'`` where
+        or simplex and many features, ``'dda'`` with ``sites``, ``'preconditioned_gd'`` where
         second moments stand out of their noise, else ``'gd'``; under ``partial_fit`` it is
         ``'blocks'``, or if rows may not be kept ``'ftrl'``, for an l1 ball or simplex
         ``'frank_wolfe'``.

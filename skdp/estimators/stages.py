@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 
+from ..exceptions import warn_user
 from ..preprocessing.column_ranges import (
     BLIND,
     POOR,
@@ -22,6 +23,7 @@ from ..preprocessing.column_ranges import (
     evidence_of,
     private_column_ranges,
     share_of_ranges,
+    voting,
 )
 from ..privacy.accounting.calculus import Calculus, PerturbedGaussianDP
 from ..privacy.accounting.ledger import Budget
@@ -68,6 +70,9 @@ _EVIDENCE_FOR_TARGETS, _MOST_FOR_TARGETS = 1500.0, 0.5
 # Share of mu^2 for what weighted rows weigh together, and its largest noise, in rows, at which it
 # is asked; a total that is smaller, in rows, could not be told from zero.
 TOTAL_SHARE, _VISIBLE, _LEAST_TOTAL = 0.01, 0.1, 1e-6
+# Weights are light if they add up to less than this share of the largest that are allowed, as far
+# as so many standard deviations of noise tell.
+_LIGHT, _CERTAIN = 0.05, 2.0
 # Share of the budget that a perturbed minimum has to keep, with room for rounding.
 _MORE_THAN_HALF = 0.52
 
@@ -246,6 +251,13 @@ class TotalWeight(Stage):
         n = fit.n_samples
         fit.n_samples = min(n, max(ceil(max(noise, _LEAST_TOTAL * n)), round(float(total))))
         fit.budget = oracle.budget
+        if float(total) + _CERTAIN * noise < _LIGHT * n:
+            warn_user(
+                f"The weights of all rows add up to less than {_LIGHT:.0%} of what "
+                f"max_weight={fit.model.max_weight:g} allows, and noise is there for rows of that "
+                "weight. Pass max_weight, a public bound on the weights, that most rows come near.",
+                UserWarning,
+            )
 
     def __str__(self) -> str:
         return f"total weight, {self.share:.0%}"
@@ -282,7 +294,8 @@ class ColumnRanges(Stage):
             return None
         if problem.tied_to_coordinates or problem.wide or problem.sites is not None:
             return None
-        sizes, whole = (problem.n_actual, len(columns)), Budget(case.mu**2)
+        codes, whole = not model._names_unknown_columns, Budget(case.mu**2)
+        sizes = problem.n_actual, voting(len(columns), codes=codes)
         share = share_of_ranges(case.adjacency, whole, *sizes)
         evidence = evidence_of(case.adjacency, whole.fraction(share), *sizes)
         # A later part of a stream looks again if the first was too small to see any.
@@ -290,7 +303,7 @@ class ColumnRanges(Stage):
         if again or (case.found is not None and evidence < ROUGH):
             return None
         share = share if evidence >= BLIND else 0.0
-        return cls(share, columns, not model._names_unknown_columns, evidence)
+        return cls(share, columns, codes, evidence)
 
     def run(self, fit: FitState, oracle: Oracle) -> None:
         """Find them, unless weighted rows have turned out to weigh too little together."""
@@ -305,7 +318,7 @@ class ColumnRanges(Stage):
 
     @property
     def outlook(self) -> str:
-        """What public facts let expect of it, in words; empty if nearly all will be found."""
+        """Words on what public facts let expect of it; empty if nearly all will be found."""
         if self.evidence >= ROUGH:
             return ""
         return "most will not be found" if self.evidence < POOR else "a half may not be found"

@@ -81,6 +81,11 @@ def locked(method: Method) -> Method:
                 f"{who}.{name}: {error}. It takes {taken}; parameters such as epsilon are those "
                 f"of {who}(...)."
             )
+            if "groups" in options and "sites" in declared.parameters:
+                refusal += (
+                    " Labels of places that keep rows are its sites, labels of people with several "
+                    "rows its privacy_unit."
+                )
             raise TypeError(refusal) from None
         return run_locked(self, method.__name__, partial(method, self, *arguments, **options))
 

@@ -280,7 +280,7 @@ def refused(call):
 @pytest.mark.parametrize("kind", MADE)
 def test_the_plan_beforehand_is_that_of_the_fit(kind, solver):
     model, y = MADE[kind](solver=solver), target_of(MADE[kind])
-    options = {"groups": np.arange(len(X)) % 3} if solver == "dda" else {}
+    options = {"sites": np.arange(len(X)) % 3} if solver == "dda" else {}
     refusal, plan = refused(lambda: skdp.plan(model, *X.shape, **options))
     if refusal is not None:
         assert refused(lambda: model.fit(X, y, **options))[0] == refusal
@@ -377,7 +377,7 @@ def test_a_plan_prints_what_a_practitioner_asks_first():
     for words in (
         "20,000 rows, weighted; 30 features; regression",
         "epsilon = 1, delta = 1.0e-05, replace_one",
-        "total weight, 1%; ranges of columns, up to 5%; data_norm, up to 4%; "
+        "total weight, 1%; ranges of columns, up to 10%; data_norm, up to 4%; "
         "target_bounds, up to 4%; coordinates by IterativeWhitening",
         "TrackedGD(), by 'auto': regression in private coordinates",
         "all of it Gaussian",
@@ -385,7 +385,7 @@ def test_a_plan_prints_what_a_practitioner_asks_first():
     ):
         assert words in said
     assert "expected: like non-private; about 1% of what there is to learn is lost to" in said
-    assert said.endswith("about 8 people, of one row each, have no visible effect")
+    assert said.endswith("about 9 people, of one row each, have no visible effect")
     assert len(said.splitlines()) <= 10
     assert "as given" in str(skdp.plan(DPLinearRegression(solver="gd"), 1, 3))
     assert "no forecast" in str(skdp.plan(DPLinearRegression(), 1, 3))
@@ -413,7 +413,7 @@ def test_a_stream_leaves_the_plan_of_its_latest_part():
         (DPLinearRegression(), (10, 2.5), {}, "n_features"),
         (DPLinearRegression(), (10, 2), {"classes": [0, 1]}, "classes=None"),
         (DPLinearRegression(epsilon=-1.0), (10, 2), {}, "epsilon"),
-        (DPLinearRegression(), (10, 2), {"groups": [0, 1]}, "one label in groups for each of 10"),
+        (DPLinearRegression(), (10, 2), {"sites": [0, 1]}, "one label in sites for each of 10"),
         (DPLogisticRegression(), (10, 2), {}, r"needs classes=\[...\]"),
         (DPLogisticRegression(solver="adassp", classes=[0, 1]), (10, 2), {}, "AdaSSP"),
         (skdp.DPContextualBandit(), (10, 2), {}, "private linear model"),
