@@ -27,7 +27,7 @@ from ..privacy.rows.category_rows import (
     value_of,
 )
 from ..privacy.rows.privacy_units import PrivacyUnits
-from ..privacy.rows.reading import columns_of_table, redacted, strict_checks
+from ..privacy.rows.reading import attempted, columns_of_table, redacted, strict_checks
 from ..validation import ENCODERS, keep_parameters, one_of, shown, with_advice
 from .base import PrivateTransformer
 from .column_categories import (
@@ -378,7 +378,12 @@ def _listed(j: int, entry: Any) -> list[Category] | None:
             f"DPOneHotEncoder needs a list of categories, None or 'auto' for column {j}, got "
             f"{shown(entry)}."
         )
-    found = [category_of(value) for value in entry]
+    found = attempted(lambda: [category_of(value) for value in entry])
+    if found is None:
+        raise ValueError(
+            f"DPOneHotEncoder needs categories that are numbers or texts for column {j}, got "
+            f"{shown(entry)}."
+        )
     if len(set(found)) < len(found):
         raise ValueError(f"DPOneHotEncoder needs different categories for column {j}.")
     return found

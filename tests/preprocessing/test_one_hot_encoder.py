@@ -130,6 +130,7 @@ def test_a_dictionary_names_columns():
         ({"wealth": [1]}, "columns that X has, got those of 'wealth'"),
         ([SIZES], "an entry for each of 2 columns, got 1"),
         ([SIZES, "all"], "for column 1, got 'all'"),
+        ([SIZES, [(1, 2)]], "numbers or texts for column 1"),
         ([SIZES, [1, 1.0]], "different categories for column 1"),
     ]:
         with pytest.raises(ValueError, match=complaint):
