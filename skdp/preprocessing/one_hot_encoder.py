@@ -254,7 +254,10 @@ class DPOneHotEncoder(PrivateTransformer):
         return not self.sparse_output
 
     def _calculus(self, delta: float) -> Calculus | None:
-        return calculus_of_categories(delta)
+        listed = isinstance(self.categories, list) and all(
+            _listed(j, entry) is not None for j, entry in enumerate(self.categories)
+        )
+        return None if listed else calculus_of_categories(delta)
 
     def _checked(self, X: Any, *, reset: bool, copy: bool = False) -> list[np.ndarray]:
         self._check_layout(X)

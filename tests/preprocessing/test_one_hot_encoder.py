@@ -17,6 +17,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from skdp import (
     DPLogisticRegression,
+    PrivacyBudget,
     PrivacySpent,
     SeededNoiseWarning,
     privacy_spent,
@@ -111,6 +112,9 @@ def test_nothing_is_spent_on_columns_that_are_given():
         assert fitted.privacy_ledger_ == ()
         assert fitted.counts_ == [None, None]
         assert fitted.threshold_ is None
+        with PrivacyBudget(1.0, DELTA) as budget:
+            budget.fit(clone(fitted), X)
+            assert budget.rule == "gaussian"
         assert fitted.transform([["Uri", 1]]).sum() == 1
     one = encoder(categories=[TOWNS, None]).fit(X)
     assert one.privacy_ledger_[0].sensitivity == pytest.approx(sqrt(2), rel=1e-4)
