@@ -9,6 +9,7 @@ from skdp.preprocessing import (
     DPMinMaxScaler,
     DPQuantileTransformer,
     DPRobustScaler,
+    DPSimpleImputer,
     DPSplineTransformer,
     DPStandardScaler,
     DPTruncatedSVD,
@@ -65,6 +66,12 @@ EXAMPLES = {
         DPSplineTransformer(bounds=(-100.0, 100.0), handle_missing="zeros"),
         DPSplineTransformer(epsilon=20.0, degree=1, include_bias=False),
         DPSplineTransformer(knots="uniform", epsilon=20.0),
+    ],
+    DPSimpleImputer: [
+        DPSimpleImputer(bounds=(-100.0, 100.0)),
+        DPSimpleImputer(epsilon=20.0),
+        DPSimpleImputer(strategy="median", bounds=(-100.0, 100.0)),
+        DPSimpleImputer(strategy="median", epsilon=20.0, adjacency="zero_out"),
     ],
     DPPCA: [
         DPPCA(bounds=(-100.0, 100.0)),

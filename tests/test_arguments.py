@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from sklearn import decomposition, linear_model, model_selection, preprocessing, svm
+from sklearn import decomposition, impute, linear_model, model_selection, preprocessing, svm
 from sklearn.base import clone
 
 import skdp
@@ -24,8 +24,10 @@ from skdp.preprocessing import (
     BoundsScaler,
     DPKBinsDiscretizer,
     DPMinMaxScaler,
+    DPOneHotEncoder,
     DPQuantileTransformer,
     DPRobustScaler,
+    DPSimpleImputer,
     DPSplineTransformer,
     DPStandardScaler,
     DPTruncatedSVD,
@@ -113,6 +115,8 @@ CONSTRUCTORS = {
     DPKBinsDiscretizer: ((), [preprocessing.KBinsDiscretizer]),
     DPSplineTransformer: ((), [preprocessing.SplineTransformer]),
     DPRobustScaler: ((), [preprocessing.RobustScaler]),
+    DPOneHotEncoder: ((), [preprocessing.OneHotEncoder]),
+    DPSimpleImputer: ((), [impute.SimpleImputer]),
     DPPCA: ((), [decomposition.PCA]),
     DPTruncatedSVD: ((), [decomposition.TruncatedSVD]),
     BoundsScaler: (((0, 1),), [preprocessing.MinMaxScaler]),

@@ -361,7 +361,7 @@ def _calculus(step: Any, y: Any, rows: PublicFacts, same_features: bool) -> Calc
         return None
     check_parameters(step)
     if isinstance(step, PrivateTransformer):
-        return GaussianDP()
+        return None if step._set_aside(1.0) else GaussianDP()
     probe = clone(step)
     probe._declare(rows.n_samples)
     if same_features:

@@ -2,6 +2,11 @@
 
 from .base import Delegating, FreeTransformer, Invertible, PrivateTransformer, Transformer
 from .bounds_scaler import BoundsScaler
+from .column_categories import (
+    calculus_of_categories,
+    check_rows_for_categories,
+    private_column_categories,
+)
 from .column_quantiles import ColumnDistributions, QuantileLearner, private_column_distributions
 from .column_ranges import (
     POOR,
@@ -15,11 +20,13 @@ from .column_ranges import (
 )
 from .k_bins_discretizer import DPKBinsDiscretizer
 from .min_max_scaler import DPMinMaxScaler
+from .one_hot_encoder import DPOneHotEncoder
 from .pca import DPPCA
 from .private_components import ComponentsLearner
 from .quantile_transformer import DPQuantileTransformer
 from .robust_scaler import DPRobustScaler
 from .row_norm_clipper import RowNormClipper
+from .simple_imputer import DPSimpleImputer
 from .spline_transformer import DPSplineTransformer
 from .standard_scaler import DPStandardScaler
 from .truncated_svd import DPTruncatedSVD
@@ -33,8 +40,10 @@ __all__ = [
     "ComponentsLearner",
     "DPKBinsDiscretizer",
     "DPMinMaxScaler",
+    "DPOneHotEncoder",
     "DPQuantileTransformer",
     "DPRobustScaler",
+    "DPSimpleImputer",
     "DPSplineTransformer",
     "DPStandardScaler",
     "DPTruncatedSVD",
@@ -45,7 +54,10 @@ __all__ = [
     "QuantileLearner",
     "RowNormClipper",
     "Transformer",
+    "calculus_of_categories",
+    "check_rows_for_categories",
     "evidence_of",
+    "private_column_categories",
     "private_column_distributions",
     "private_column_moments",
     "private_column_ranges",

@@ -14,12 +14,14 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ..privacy.accounting.calculus import Calculus, ThresholdedGaussianDP
 from ..privacy.accounting.ledger import PrivacySpent
 from ..privacy.accounting.promise import delta_for
 from ..privacy.adjacency import Adjacency, PrivacyUnit
 from ..privacy.lock import locked
 from ..privacy.oracle import Oracle
 from ..privacy.oracle_factory import PrivacyTerms, PrivateSession
+from ..privacy.rows.base import RowStore
 from ..privacy.rows.bounded_rows import Rows
 from ..privacy.rows.privacy_units import PrivacyUnits
 from ..privacy.rows.reading import attempted, redacted, strict_checks
@@ -66,15 +68,9 @@ class Transformer(BudgetedEstimator, OneToOneFeatureMixin, TransformerMixin, Bas
         check_is_fitted(self)
         return self._applied(self._checked(X, reset=False, copy=True))
 
-    @final
-    def _checked(self, X: Any, *, reset: bool, copy: bool = False) -> Rows:
-        """The data in a form to compute with; errors quote no entries."""
-        if sp.issparse(X) and not self._sparse:
-            raise TypeError(
-                f"{type(self).__name__} needs dense rows, because with its parameters zeros would "
-                "not stay zeros, got sparse data. Use a scaler that leaves zeros where they are, "
-                "such as DPStandardScaler(with_mean=False), or X.toarray()."
-            )
+    def _checked(self, X: Any, *, reset: bool, copy: bool = False) -> Any:
+        """The data in a form to compute with, by default numbers; errors quote no entries."""
+        self._check_layout(X)
         options = {"dtype": [np.float64, np.float32], "copy": copy, "reset": reset}
         if self._takes_missing:
             options["ensure_all_finite"] = "allow-nan"
@@ -82,6 +78,15 @@ class Transformer(BudgetedEstimator, OneToOneFeatureMixin, TransformerMixin, Bas
         # What pandas makes anew of a column may be read-only.
         entries = X.data if sp.issparse(X) else X
         return X.copy() if copy and not entries.flags.writeable else X
+
+    @final
+    def _check_layout(self, X: Any) -> None:
+        if sp.issparse(X) and not self._sparse:
+            raise TypeError(
+                f"{type(self).__name__} needs dense rows, because with its parameters zeros would "
+                "not stay zeros, got sparse data. Use a scaler that leaves zeros where they are, "
+                "such as DPStandardScaler(with_mean=False), or X.toarray()."
+            )
 
     @final
     def _given_bounds(self, bounds: Any) -> ColumnBounds:
@@ -104,7 +109,7 @@ class Transformer(BudgetedEstimator, OneToOneFeatureMixin, TransformerMixin, Bas
         return not self._sparse
 
     @abstractmethod
-    def _applied(self, X: Rows) -> Rows:
+    def _applied(self, X: Any) -> Rows:
         """The rows transformed; X may be overwritten."""
 
     def __sklearn_tags__(self) -> Any:
@@ -313,11 +318,11 @@ class PrivateTransformer(Transformer, ABC):
                 units.check(X)
             with telling_sizes(units is None):
                 checked = self._checked(X, reset=True)
-            # Nobody has targets.
-            rows = resident_rows(checked, np.zeros(checked.shape[0]), np.asarray, units=units)
+            rows = self._stored(checked, units)
             terms = self._terms(rows.n_samples)
             claim = SpendBound.of_ledger(terms.ledger(), terms.adjacency, unit)
             self._settle()
+            self._foresee(rows.n_samples, terms)
             warn_of_promise(type(self).__name__, self.epsilon, terms.delta, rows.n_samples)
             oracle, ledger = PrivateSession(self.random_state).open(rows, terms)
             charge.reserve(claim, begins=True)
@@ -351,7 +356,26 @@ class PrivateTransformer(Transformer, ABC):
     @final
     def _terms(self, n_samples: int | None) -> PrivacyTerms:
         delta = delta_for(self.delta, n_samples)
-        return PrivacyTerms(self.epsilon, delta, Adjacency(self.adjacency))
+        return PrivacyTerms(self.epsilon, delta, Adjacency(self.adjacency), self._calculus(delta))
+
+    def _calculus(self, delta: float) -> Calculus | None:
+        """Calculus by which releases add up; None if all of them are Gaussian."""
+        del delta
+        return None
+
+    @final
+    def _set_aside(self, delta: float) -> float:
+        """Part of a delta that is set aside for a threshold."""
+        calculus = self._calculus(delta)
+        return calculus.set_aside if isinstance(calculus, ThresholdedGaussianDP) else 0.0
+
+    def _stored(self, checked: Any, units: PrivacyUnits | None) -> RowStore:
+        """The rows, in the store that the queries of ``_learn`` ask."""
+        # Nobody has targets.
+        return resident_rows(checked, np.zeros(checked.shape[0]), np.asarray, units=units)
+
+    def _foresee(self, n_samples: int, terms: PrivacyTerms) -> None:
+        """Refuse, or warn of, what public facts say of the result, before rows are asked about."""
 
     @abstractmethod
     def _settle(self) -> None:

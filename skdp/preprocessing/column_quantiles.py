@@ -38,10 +38,13 @@ class ColumnDistributions:
         Ends of the cells of each column, increasing.
     shares : ndarray of shape (d, m + 1)
         Share of the values of the column below each, increasing from 0 to 1.
+    seen : ndarray of shape (d,)
+        Whether noise leaves to see that there are values that are not missing.
     """
 
     edges: np.ndarray
     shares: np.ndarray
+    seen: np.ndarray
 
     def quantiles(self, shares: np.ndarray) -> np.ndarray:
         """Quantiles of each column, shape (k, d), at increasing shares (k,) between 0 and 1."""
@@ -86,7 +89,8 @@ def private_column_distributions(
     # variance of a count.
     more = 3.0 * m / (m - 1)
     total = n_samples - (more * missing + n_samples - counts.sum(axis=1)) / (more + 1.0)
-    visible = n_samples - total > _SEEN * tree.scale * sqrt(more / (more + 1.0))
+    least = _SEEN * tree.scale * sqrt(more / (more + 1.0))
+    visible, seen = n_samples - total > least, total > least
     total = np.where(visible, np.maximum(total, 1.0), float(n_samples))
     # The nearest counts with this total: all leaves are alike to the tree.
     counts += ((total - counts.sum(axis=1)) / m)[:, None]
@@ -98,7 +102,7 @@ def private_column_distributions(
     evenly = np.linspace(0.0, 1.0, m + 1)
     edges = bounds.low[:, None] + np.outer(bounds.high - bounds.low, evenly)
     edges[:, -1] = bounds.high
-    return ColumnDistributions(edges, (1.0 - _EVENLY) * below + _EVENLY * evenly)
+    return ColumnDistributions(edges, (1.0 - _EVENLY) * below + _EVENLY * evenly, seen)
 
 
 @lru_cache(maxsize=2)
@@ -145,7 +149,9 @@ class QuantileLearner(PrivateTransformer, ABC):
         self.bounds_ = bounds.low, bounds.high
         if self._by_ranges:
             ends = np.stack(self.bounds_, axis=1)
-            distributions = ColumnDistributions(ends, np.tile([0.0, 1.0], (d, 1)))
+            distributions = ColumnDistributions(
+                ends, np.tile([0.0, 1.0], (d, 1)), np.ones(d, dtype=bool)
+            )
         else:
             spend = oracle.budget.whole()
             distributions = private_column_distributions(oracle, bounds, n_samples, spend)

@@ -26,6 +26,7 @@ from .mechanisms.base import Mechanism, PerturbingMechanism
 from .mechanisms.site_noise import Trust
 from .no_noise import noise_under
 from .queries.base import GaussianQuery, PerturbedQuery, Query
+from .queries.categories import CategoryCountsQuery
 from .queries.columns import (
     ColumnCellsQuery,
     ColumnMomentsQuery,
@@ -54,6 +55,7 @@ from .queries.site_gradients import SiteGradientsQuery, SiteRequest
 from .randomness import SecretNoise
 from .rounding import inflated
 from .rows.base import RowStore
+from .rows.category_rows import Category
 from .streams.stream_plan import StreamPlan
 from .streams.stream_session import StreamAnswers, StreamedRows, StreamOpening, StreamSession
 
@@ -130,6 +132,24 @@ class GroupMoments(NamedTuple):
     squares: np.ndarray
     scale: float
     share_scale: float
+
+
+class CategoryCounts(NamedTuple):
+    """Noisy counts of categories above a threshold.
+
+    Parameters
+    ----------
+    counts : dict
+        By column, and in it by category, in their order.
+    threshold : float
+        All counts are above it.
+    scale : float
+        Standard deviation of the noise.
+    """
+
+    counts: dict[int, dict[Category, float]]
+    threshold: float
+    scale: float
 
 
 class ScoreAndCurvature(NamedTuple):
@@ -347,6 +367,21 @@ class Oracle(ABC):
         """
         query = HistogramQuery(of, np.array(edges, dtype=np.float64), scaling, column)
         return self._release(query, spend)
+
+    @final
+    def category_counts(
+        self, columns: tuple[int, ...], *, threshold_delta: float, spend: Spend
+    ) -> CategoryCounts:
+        """The categories of columns whose noisy counts exceed a threshold, with these counts.
+
+        The ledger has to have set ``threshold_delta`` aside.
+        """
+        query = CategoryCountsQuery(columns, threshold_delta)
+        mechanism = query.mechanism(self._adjacency, spend)
+        found: dict[int, dict[Category, float]] = {j: {} for j in columns}
+        for column, category, count in self._release(query, spend):
+            found[column][category] = count
+        return CategoryCounts(found, mechanism.threshold, mechanism.noise_scale)
 
     @final
     def total_weight(self, *, spend: Spend) -> Noisy:
@@ -729,7 +764,12 @@ class PrivateOracle(Oracle):
         self._ledger.charge(mechanism.event(query.name))
         # A warning or an exception about one row would tell of it outside the answer.
         with np.errstate(all="ignore"):
-            return mechanism.randomize(_plain(self._evaluate(query, mechanism)), self._noise)
+            exact = _plain(self._evaluate(query, mechanism))
+            answer = mechanism.randomize(exact, self._noise)
+            # Names of what the mechanism publishes, and of nothing else.
+            if isinstance(query, CategoryCountsQuery):
+                answer = query.named(self._rows, answer)
+            return answer
 
     def _open(self, opening: StreamOpening) -> StreamAnswers:
         self._check_unit("stream", False)

@@ -30,6 +30,7 @@ QUERIES = {
     "arm_moments": "moments of the arms",
     "arm_selections": "choice of features of the arms",
     "arm_steps": "step of the arms",
+    "category_counts": "counts of rows by category",
     "column_cells": "counts of rows by cell of the columns",
     "column_moments": "moments of the columns",
     "column_tree": "counts of rows in nested cells of the columns",
@@ -72,6 +73,7 @@ _MECHANISMS = {
     "sampled_gaussian": "Gaussian, secret sample",
     "search": "private search",
     "site_gaussian": "Gaussian, of a site",
+    "threshold": "Gaussian, above a threshold",
 }
 _HEAD = ("what for", "query", "times", "mechanism", "sensitivity", "noise")
 

@@ -1,6 +1,7 @@
 """The queries an oracle answers, each with the proof of its sensitivity."""
 
 from .base import GumbelQuery, PerturbedQuery, Query
+from .categories import CategoryCountsQuery
 from .columns import (
     ColumnCellsQuery,
     ColumnMomentsQuery,
@@ -34,6 +35,7 @@ from .site_gradients import SiteGradientsQuery, SiteRequest
 from .stream_terms import StreamScoresQuery, StreamTerm, StreamTermQuery
 
 __all__ = [
+    "CategoryCountsQuery",
     "ColumnCellsQuery",
     "ColumnMomentsQuery",
     "ColumnTreeQuery",

@@ -68,6 +68,47 @@ def columns_of(y: Any) -> int | None:
     return int(shape[1]) if len(shape) == 2 else None
 
 
+def columns_of_table(X: Any) -> list[np.ndarray]:
+    """Columns of a table of entries of any type, as arrays.
+
+    A list of rows keeps the type of each entry, and a frame that of each column.
+
+    Raises
+    ------
+    ValueError
+        If it is no dense table of at least one row and one column. Entries are not quoted.
+    """
+    columns: list[np.ndarray] | None
+    if hasattr(X, "columns") and hasattr(X, "__getitem__"):
+        by_place = getattr(X, "iloc", None)
+        columns = attempted(
+            lambda: [
+                np.asarray(X[name] if by_place is None else by_place[:, j])
+                for j, name in enumerate(X.columns)
+            ]
+        )
+    else:
+        table = attempted(np.asarray, X)
+        if not hasattr(X, "dtype") and (table is None or table.dtype.kind not in "biufc"):
+            # Each entry keeps its type: in an array of texts a number would be one.
+            table = attempted(np.array, X, dtype=object)
+        columns = None if table is None or table.ndim != 2 else [*table.T]
+        if table is not None and table.ndim == 2 and not table.size:
+            what = "sample" if table.shape[1] else "feature"
+            raise ValueError(
+                f"Found array with 0 {what}(s) (shape={table.shape}) while a minimum of 1 is "
+                "required."
+            )
+    if not columns or any(column.ndim != 1 or not column.size for column in columns):
+        raise ValueError(
+            f"A table of at least one row and one column is needed, got {sized(X)}. Reshape your "
+            "data, with array.reshape(-1, 1) if it has one feature."
+        )
+    if any(column.dtype.kind == "c" for column in columns):
+        raise ValueError("Complex data not supported; numbers or texts are needed.")
+    return columns
+
+
 def places_among(known: np.ndarray, given: Any) -> np.ndarray | None:
     """Places of labels among the known ones, which are sorted; None if there are others."""
 
