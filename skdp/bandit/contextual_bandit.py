@@ -22,8 +22,8 @@ from ..privacy.bandit_sessions.bandit_plans import Plan
 from ..privacy.bandit_sessions.base import ArmSession
 from ..privacy.bandit_sessions.session_factory import open_run
 from ..privacy.lock import ProcessGuard, run_locked
-from ..privacy.oracle_factory import PrivateSession
-from ..privacy.randomness import public_generator
+from ..privacy.oracle_factory import noise_for
+from ..privacy.randomness import SecretNoise, public_generator
 from ..privacy.rows.privacy_units import LabelledRows
 from ..privacy.rows.reading import redacted, strict_checks
 from ..privacy.streams.visits import Visits, epsilon_of_share
@@ -478,9 +478,9 @@ class DPContextualBandit(BudgetedEstimator):
             warn_if_hopeless(problem)
         # Who has come in one epoch is known in the next.
         stream = copy(before) or BanditStream(
-            PrivateSession(self.random_state), self._claim(plan), Visits(int(self.max_visits))
+            noise_for(self.random_state), self._claim(plan), Visits(int(self.max_visits))
         )
-        stream.session, ledger = open_run(plan, problem, epsilon, stream.private)
+        stream.session, ledger = open_run(plan, problem, epsilon, stream.noise)
         if goes_on:
             memory = self._memory if type(policy) is type(self.policy_) else None
             learned = policy.go_on(problem, self._rule, memory, self._epochs.stop)
@@ -742,7 +742,7 @@ class BanditStream:
     have counted, if rows come with their labels, and the session of the epoch.
     """
 
-    private: PrivateSession
+    noise: SecretNoise
     claim: SpendBound
     visits: Visits
     guard: ProcessGuard = field(default_factory=ProcessGuard)
@@ -750,7 +750,7 @@ class BanditStream:
 
     def resume(self) -> None:
         """Go on after a checkpoint was loaded."""
-        self.session.resume(self.private.noise)
+        self.session.resume(self.noise)
 
 
 def _unit_of(named: bool) -> str:

@@ -14,10 +14,12 @@ from sklearn.utils._param_validation import Interval
 
 from ..exceptions import BudgetWarning, warn_user
 from ..privacy.accounting.calculus import Calculus, PureDP
+from ..privacy.accounting.ledger import Ledger
 from ..privacy.accounting.promise import delta_for
 from ..privacy.adjacency import Adjacency, PrivacyUnit
 from ..privacy.lock import locked
-from ..privacy.oracle_factory import Opened, PrivateSession
+from ..privacy.oracle import Oracle
+from ..privacy.oracle_factory import noise_for, open_rows
 from ..privacy.randomness import public_generator
 from ..privacy.rows.base import RowStore
 from ..privacy.sites.remote_rows import RemoteRows
@@ -196,11 +198,11 @@ class PrivateLinearModel(DataOpener, PublishedModel, CallbackSupportMixin, Budge
             self._warn_of(plan)
 
             # Open. Nothing has been read or spent until this has succeeded.
-            opened = PrivateSession(self.random_state, rows).open(rows, plan.terms)
+            oracle, ledger = open_rows(rows, plan, noise_for(self.random_state, rows))
             progress = Progress(self, rows.unit)
             if self.warm_start:
                 progress.follow(self, before)
-            claim = SpendBound.of_ledger(opened.ledger, plan.adjacency, plan.unit)
+            claim = SpendBound.of_ledger(ledger, plan.adjacency, plan.unit)
             charge.reserve(claim, begins=True)
         except BaseException:
             charge.cancel()
@@ -212,7 +214,7 @@ class PrivateLinearModel(DataOpener, PublishedModel, CallbackSupportMixin, Budge
         progress.seen = progress.parts.stop + rows.n_samples
         public_rng = public_generator(self.random_state)
         charge.remember(self)
-        begun = rows, plan, opened, public_rng, dtype
+        begun = rows, plan, (oracle, ledger), public_rng, dtype
         self._fit_part(*begun, origin=origin, sites=sites, charge=charge)
         return self
 
@@ -221,7 +223,7 @@ class PrivateLinearModel(DataOpener, PublishedModel, CallbackSupportMixin, Budge
         self,
         rows: RowStore,
         plan: FitPlan,
-        opened: Opened,
+        opened: tuple[Oracle, Ledger],
         public_rng: np.random.Generator,
         dtype: np.dtype,
         *,

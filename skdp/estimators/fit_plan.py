@@ -13,9 +13,8 @@ from typing import Any, TypeVar, overload
 from sklearn.base import BaseEstimator
 
 from ..privacy.accounting.calculus import Calculus, GaussianDP, PureDP
-from ..privacy.accounting.ledger import Ledger
 from ..privacy.accounting.promise import nominal
-from ..privacy.adjacency import Adjacency, PrivacyUnit
+from ..privacy.adjacency import PrivacyUnit
 from ..privacy.oracle_factory import PrivacyTerms
 from ..problem.problem import Problem
 from ..solvers import ObjectivePerturbation, Solver
@@ -43,8 +42,8 @@ from .stages import (
 Kind = TypeVar("Kind", bound=Stage)
 
 
-@dataclass(frozen=True)
-class FitPlan:
+@dataclass(frozen=True, kw_only=True)
+class FitPlan(PrivacyTerms):
     """All that is settled about a fit before it asks about any row. Print it for sentences.
 
     A function of parameters and public facts: it holds no rows, no noise and no account, and it is
@@ -96,13 +95,9 @@ class FitPlan:
     sparse: bool
     weighted: bool
     n_sites: int | None
-    epsilon: float
-    delta: float
-    adjacency: Adjacency
     unit: PrivacyUnit
     stages: tuple[Stage, ...]
     reason: str | None
-    calculus: Calculus
     from_model: bool
     scaled: bool
     assumption: str | None
@@ -128,15 +123,6 @@ class FitPlan:
     def bounds(self) -> tuple[tuple[str, float], ...]:
         """Bounds that the fit finds or checks, and the share of the budget that each may cost."""
         return tuple((stage.bound, stage.share) for stage in self.stages if stage.bound)
-
-    @property
-    def terms(self) -> PrivacyTerms:
-        """Terms on which the kernel opens the fit."""
-        return PrivacyTerms(self.epsilon, self.delta, self.adjacency, self.calculus)
-
-    def ledger(self) -> Ledger:
-        """An empty account of the whole budget, which adds up as this plan says."""
-        return self.terms.ledger()
 
     def __str__(self) -> str:
         several = "" if self.n_targets in (None, 1) else f" of {self.n_targets} targets together"

@@ -17,7 +17,7 @@ from ..federated import DaskSites
 from ..privacy.accounting.calculus import GaussianDP, ZeroConcentratedDP
 from ..privacy.adjacency import Adjacency, PrivacyUnit
 from ..privacy.lock import ProcessGuard, run_locked
-from ..privacy.oracle_factory import PrivateSession
+from ..privacy.oracle_factory import noise_for, open_rows
 from ..privacy.randomness import public_generator
 from ..privacy.rows.base import ResidentRows
 from ..privacy.rows.buffer import RowBuffer
@@ -335,7 +335,7 @@ class Session(ABC):
     """
 
     def __init__(self, model: PrivateLinearModel, visits: Visits) -> None:
-        self.private = PrivateSession(model.random_state)
+        self.noise = noise_for(model.random_state)
         self.public_rng = public_generator(model.random_state)
         self.visits, self._parts = visits, 0
         self.guard = ProcessGuard()
@@ -363,7 +363,7 @@ class Session(ABC):
         _charge(model, self.claim, unit)
         self._parts += 1
         rows = self.visits.counted(call, self._parts)
-        opened = self.private.open(rows, plan.terms)
+        opened = open_rows(rows, plan, self.noise)
         progress.seen += 0 if block else call.n_samples
         model._fit_part(rows, plan, opened, self.public_rng, rows.X.dtype, origin=origin)
 
@@ -407,7 +407,7 @@ class BlockSession(Session):
         """Keep the rows of one call, and fit the blocks that they fill, in order."""
         n_samples, taken = call.n_samples, 0
         if self._seen + n_samples > self._cut:
-            call = call.shuffled(self.private.noise)
+            call = call.shuffled(self.noise)
         while taken < n_samples:
             # A call that was interrupted may have left a block that is full.
             if self._seen == self._cut:
@@ -475,7 +475,7 @@ class StreamingSession(Session):
         self.claim = SpendBound.of_ledger(ledger, plan.adjacency, visits.unit)
         _charge(model, self.claim, visits.unit)
         # Paid for, before the first row.
-        paid = ledger, plan.adjacency, self.private.noise
+        paid = ledger, plan.adjacency, self.noise
         of_rows = model.horizon, stated, visits
         self._stream = Stream(problem, solver, *paid, self.public_rng, *of_rows)
         self._plan, self._problem = plan, problem
@@ -503,7 +503,7 @@ class StreamingSession(Session):
 
     def resume(self) -> None:
         """Give the stream its noise."""
-        self._stream.resume(self.private.noise)
+        self._stream.resume(self.noise)
 
     def note_charges(self, model: PrivateLinearModel) -> None:
         """Put on the receipt what has been charged since it was last written."""

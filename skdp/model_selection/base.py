@@ -40,7 +40,7 @@ from ..privacy.accounting.ledger import PrivacySpent
 from ..privacy.accounting.promise import delta_for
 from ..privacy.adjacency import Adjacency, PrivacyUnit
 from ..privacy.lock import run_locked
-from ..privacy.oracle_factory import PrivateSession
+from ..privacy.oracle_factory import noise_for
 from ..privacy.randomness import SecretNoise, public_generator, secret_generator, secret_uniform
 from ..privacy.row_scores import NoisyScoring
 from ..privacy.rows.chunked import Chunks
@@ -303,7 +303,7 @@ class PrivateSearch(BudgetedEstimator, MetaEstimatorMixin, BaseEstimator, ABC):
             seed = self._seeded(made, public_rng)
             return Candidate(params, made, account.calculus, budgets, seed)
 
-        noise = PrivateSession(self.random_state).noise
+        noise = noise_for(self.random_state)
         public_rng = secret_generator(noise)
         count = trials if isinstance(trials, int) else trials.draw(secret_uniform(noise))
         drawn = [self._candidate(k, public_rng) for k in range(count)]

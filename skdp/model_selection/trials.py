@@ -22,7 +22,7 @@ from sklearn.utils.metadata_routing import process_routing
 from ..estimators.base import PrivateLinearModel
 from ..estimators.opening import ACCEPTED
 from ..preprocessing.base import PrivateTransformer
-from ..privacy.oracle_factory import PrivateSession
+from ..privacy.oracle_factory import noise_for
 from ..privacy.randomness import SecretNoise
 from ..privacy.row_scores import ROW_SCORES, RowScore
 from ..privacy.rows.reading import zero_unless_finite
@@ -179,7 +179,7 @@ def perform(
     elsewhere = os.getpid() != process
     try:
         with silence() if elsewhere else nullcontext(), covered(), zero_unless_finite():
-            noise = PrivateSession(candidate.seed).noise
+            noise = noise_for(candidate.seed)
             model = rows.fit(candidate.estimator)
             score = scoring(model, noise) if candidate.covers(model) else nan
     except Exception:

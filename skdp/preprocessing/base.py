@@ -18,7 +18,7 @@ from ..privacy.accounting.promise import delta_for
 from ..privacy.adjacency import Adjacency, PrivacyUnit
 from ..privacy.lock import locked
 from ..privacy.oracle import Oracle
-from ..privacy.oracle_factory import PrivacyTerms, PrivateSession
+from ..privacy.oracle_factory import PrivacyTerms, noise_for, open_rows
 from ..privacy.rows.bounded_rows import Rows
 from ..privacy.rows.privacy_units import PrivacyUnits
 from ..privacy.rows.reading import redacted, strict_checks
@@ -220,7 +220,7 @@ class PrivateTransformer(Transformer, ABC):
             claim = SpendBound.of_ledger(terms.ledger(), terms.adjacency, unit)
             self._settle()
             warn_of_promise(type(self).__name__, self.epsilon, terms.delta, rows.n_samples)
-            oracle, ledger = PrivateSession(self.random_state).open(rows, terms)
+            oracle, ledger = open_rows(rows, terms, noise_for(self.random_state))
             charge.reserve(claim, begins=True)
         except BaseException:
             charge.cancel()

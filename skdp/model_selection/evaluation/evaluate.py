@@ -22,7 +22,7 @@ from ...privacy.accounting.ledger import Budget, Spend
 from ...privacy.accounting.promise import delta_for
 from ...privacy.adjacency import Adjacency, PrivacyUnit
 from ...privacy.oracle import Oracle
-from ...privacy.oracle_factory import PrivacyTerms, PrivateSession
+from ...privacy.oracle_factory import PrivacyTerms, noise_for, open_rows
 from ...privacy.queries.metric_means import (
     RowMetric,
     absolute_error,
@@ -278,7 +278,7 @@ def evaluate(
         encode_groups = _encoder(known_groups, "groups", "group_values")
         with telling_sizes(units is None):
             rows = predicted_rows(predictor, X, y, encode, groups, encode_groups, units)
-        oracle, ledger = PrivateSession(random_state).open(rows, terms)
+        oracle, ledger = open_rows(rows, terms, noise_for(random_state))
         _warn(plan.check(n, oracle.budget.mu))
         _check_public(model, public_model)
         charge.reserve(claim, begins=True)
