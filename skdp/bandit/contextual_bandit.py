@@ -35,7 +35,14 @@ from ..reporting.open_budgets import BudgetedEstimator, Rollback, reservation_fo
 from ..reporting.privacy_ledger import PrivacyLedger
 from ..reporting.receipts import Receipt, SpendBound
 from ..solvers.streaming import StreamingSolver
-from ..validation import INFINITE, PAIR, check_parameters, one_of, with_advice
+from ..validation import (
+    INFINITE,
+    PAIR,
+    check_parameters,
+    keep_parameters,
+    one_of,
+    with_advice,
+)
 from .arm_labels import ArmLabels
 from .bandit_choices import (
     STREAMING,
@@ -253,21 +260,7 @@ class DPContextualBandit(BudgetedEstimator):
         adjacency: str = "replace_one",
         random_state: Any = None,
     ) -> None:
-        self.arms = arms
-        self.epsilon = epsilon
-        self.delta = delta
-        self.data_norm = data_norm
-        self.feature_bound = feature_bound
-        self.reward_bounds = reward_bounds
-        self.loss = loss
-        self.policy = policy
-        self.solver = solver
-        self.horizon = horizon
-        self.max_visits = max_visits
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.adjacency = adjacency
-        self.random_state = random_state
+        keep_parameters(self, locals())
 
     def fit(self, X: Any, a: Any, r: Any, privacy_unit: Any = None) -> Self:
         """Learn from a log, all of it at once; what was learned before is forgotten.
@@ -718,12 +711,9 @@ class DPContextualBandit(BudgetedEstimator):
         return hasattr(self, "_rule")
 
     def __getstate__(self) -> dict[str, Any]:
-        state = super().__getstate__()
-        if "_rule" not in state:
-            return state
-        # Sums, rows and noise stay behind, and so does a seed, which reproduces the noise.
+        # Sums, rows and noise stay behind.
         left = {"_session", "_public_rng", "_warned"}
-        return {k: v for k, v in state.items() if k not in left} | {"random_state": None}
+        return {k: v for k, v in super().__getstate__().items() if k not in left}
 
 
 @dataclass

@@ -30,7 +30,7 @@ from ..privacy.streams.stream import Stream
 from ..privacy.streams.visits import Call, Visits, epsilon_of_share
 from ..problem.problem import Problem
 from ..reporting.budget_warnings import warn_of_promise, warn_of_rows
-from ..reporting.open_budgets import RUN, reservation_for
+from ..reporting.open_budgets import RUN, Rollback, reservation_for
 from ..reporting.receipts import SpendBound
 from ..solvers import Blocks, Solution
 from ..solvers.streaming import StreamingSolver
@@ -84,7 +84,7 @@ def _begin(model: PrivateLinearModel, given: _Given) -> None:
             "copies, pickles and forked processes leave behind. Take the state along with "
             "skdp.save_checkpoint and skdp.load_checkpoint, or call fit to start anew."
         )
-    try:
+    with Rollback(model):
         check_parameters(model)
         _check_units(model, units, named=units is not None or model.max_visits > 1)
         if units is not None and earlier is not None:
@@ -104,7 +104,7 @@ def _begin(model: PrivateLinearModel, given: _Given) -> None:
             weighted = earlier.weighted
         call = _open_call(model, given, weighted=weighted, first=earlier is None)
         if earlier is None:
-            model._forget()
+            model._begin_anew()
         model._progress = progress = Progress(model) if earlier is None else earlier
         session = _open_session(model, call, Visits(model.max_visits, unit))
         model._progress = progress.begun(model, before, session, weighted=weighted)
@@ -116,11 +116,6 @@ def _begin(model: PrivateLinearModel, given: _Given) -> None:
             outline = model._outline(1, call.rows.sparse, call.rows.weighted)
             model._publish(outline, Solution(outline.start(), 0), call.rows.X.dtype)
             model._publish_bounds(outline.bounds)
-    except BaseException:
-        reservation_for(model, goes_on=True).cancel()
-        model.__dict__.clear()
-        model.__dict__.update(before)
-        raise
     _feed(model, session, call)
 
 

@@ -49,7 +49,7 @@ from ..privacy.rows.privacy_units import PrivacyUnits
 from ..privacy.rows.reading import in_units_of, redacted, strict_checks
 from ..reporting.budget_warnings import warn_of_promise
 from ..reporting.number_of_trials import NumberOfTrials
-from ..reporting.open_budgets import BudgetedEstimator, reservation_for
+from ..reporting.open_budgets import BudgetedEstimator, Rollback, reservation_for
 from ..reporting.privacy_ledger import PrivacyLedger
 from ..reporting.progress_bar import with_progress
 from ..reporting.receipts import FOUND_BY, Receipt, SpendBound
@@ -203,7 +203,7 @@ class PrivateSearch(BudgetedEstimator, MetaEstimatorMixin, BaseEstimator, ABC):
                 "it."
             )
         charge = reservation_for(self)
-        try:
+        with Rollback(self, charge):
             delta, units, unit = delta_for(self.delta, None), None, PrivacyUnit.ROW
             if privacy_unit is not None:
                 units, unit = PrivacyUnits.of(privacy_unit), PrivacyUnit.DECLARED
@@ -219,9 +219,7 @@ class PrivateSearch(BudgetedEstimator, MetaEstimatorMixin, BaseEstimator, ABC):
             facts = (plan.account.event,), plan.account.spent, self.adjacency
             receipt = Receipt(*facts, unit=unit)
             charge.reserve(receipt, begins=True)
-        except BaseException:
-            charge.cancel()
-            raise
+        self.__dict__.pop("_read_classes", None)
         self._forget()
         self.delta_, self.privacy_unit_ = delta, str(unit)
         self._adjacency = receipt.adjacency
@@ -371,14 +369,6 @@ class PrivateSearch(BudgetedEstimator, MetaEstimatorMixin, BaseEstimator, ABC):
         self.best_estimator_ = best.model
         self.best_params_ = dict(best.params or {})
         self.best_score_ = best.score
-
-    @final
-    def _forget(self) -> None:
-        self.__dict__.pop("_read_classes", None)
-        published = [a for a in vars(self) if a.endswith("_") and not a.startswith("_")]
-        # Receipts last: at no moment there is a model without one.
-        for name in sorted(published, key=lambda a: a.startswith("privacy_")):
-            delattr(self, name)
 
     @final
     def _checked(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, np.ndarray, Any]:
@@ -587,11 +577,6 @@ class PrivateSearch(BudgetedEstimator, MetaEstimatorMixin, BaseEstimator, ABC):
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "best_estimator_")
-
-    def __getstate__(self) -> dict[str, Any]:
-        # A seed reproduces the noise, so it stays behind once there is something to take it off.
-        state = dict(super().__getstate__())
-        return state | {"random_state": None} if "privacy_spent_" in state else state
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -39,7 +39,7 @@ from ...privacy.rows.dask_rows import is_collection
 from ...privacy.rows.predicted_rows import Predictor, predicted_rows
 from ...privacy.rows.privacy_units import PrivacyUnits
 from ...privacy.rows.reading import columns_of, places_among, redacted, strict_checks
-from ...reporting.open_budgets import reservation_for
+from ...reporting.open_budgets import Rollback, reservation_for
 from ...reporting.privacy_ledger import PrivacyLedger
 from ...reporting.receipts import Receipt, SpendBound
 from ...reporting.total import privacy_spent
@@ -246,7 +246,7 @@ def evaluate(
     check_hyperparameters(_CONSTRAINTS, given, "evaluate")
     result = Evaluation()
     charge = reservation_for(result)
-    try:
+    with Rollback(result, charge):
         units, unit = None, PrivacyUnit.ROW
         if privacy_unit is not None:
             units, unit = PrivacyUnits.of(privacy_unit), PrivacyUnit.DECLARED
@@ -282,9 +282,6 @@ def evaluate(
         _warn(plan.check(n, oracle.budget.mu))
         _check_public(model, public_model)
         charge.reserve(claim, begins=True)
-    except BaseException:
-        charge.cancel()
-        raise
     doubtful = False
     result.adjacency, result.confidence, result.n_samples = terms.adjacency, confidence, n
     result.privacy_unit_ = str(unit)
