@@ -19,7 +19,7 @@ _BY_MODULE = {
     "skdp.model_selection.evaluation.pointwise_models": "pointwise_models",
     "skdp.model_selection.accounts": "GaussianSearch",
     "skdp.model_selection.base": "PrivateSearch search_base",
-    "skdp.model_selection.candidates": "candidates",
+    "skdp.model_selection.candidates": "Candidates candidates",
     "skdp.model_selection.trials": "search_trials",
     "skdp.preprocessing": "DPStandardScaler",
     "skdp.privatization.conversion": "conversion",
