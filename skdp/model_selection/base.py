@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Self, final
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, MetaEstimatorMixin
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, is_regressor
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import check_scoring
 from sklearn.pipeline import Pipeline
@@ -56,7 +56,7 @@ from ..reporting.verdicts import warn_of
 from ..validation import check_parameters, shown
 from .accounts import SearchAccount, account_for
 from .candidates import Candidate, Candidates, adjacency_of, check_steps, private_steps, silence
-from .trials import TrainingRows, Trial, perform, public_score, row_score
+from .trials import TrainingRows, Trial, idle_model, perform, public_score, row_score
 
 # Models that are worth choosing between differ by less, as a share of the range of scores.
 _BLURRED = 0.03
@@ -259,7 +259,8 @@ class PrivateSearch(BudgetedEstimator, MetaEstimatorMixin, BaseEstimator, ABC):
 
     @final
     def _check_scores(self, stand_ins: list[Any]) -> None:
-        """Refuse scores that candidates have none of, so that each trial would fail."""
+        """Refuse scores that candidates have none of: each trial would fail, and cost the same."""
+        who, asked_for = type(self).__name__, f"scoring={shown(self.scoring)}"
         if self._public:
             methods = getattr(check_scoring(self.estimator, self.scoring), "_response_method", ())
             asked = (methods,) if isinstance(methods, str) else tuple(methods)
@@ -268,10 +269,25 @@ class PrivateSearch(BudgetedEstimator, MetaEstimatorMixin, BaseEstimator, ABC):
             of_shares = self.scoring in ("neg_brier_score", "neg_log_loss")
             asked = ("predict_proba",) if of_shares else ()
         if asked and not all(any(hasattr(made, name) for name in asked) for made in stand_ins):
+            raise ValueError(f"{who} needs candidates with {' or '.join(asked)} for {asked_for}.")
+        if not self._public and self.scoring == "accuracy" and any(map(is_regressor, stand_ins)):
             raise ValueError(
-                f"{type(self).__name__} needs candidates with {' or '.join(asked)} for "
-                f"scoring={shown(self.scoring)}."
+                f"{who} needs classifiers for {asked_for}, got a regressor, whose predictions "
+                "equal no target. Use 'neg_mean_squared_error' or 'neg_mean_absolute_error'."
             )
+        named = self._public and isinstance(self.scoring, str)
+        if not (named and any(name.startswith("predict") for name in asked)):
+            return
+        X, y = self._public_rows
+        try:
+            with silence():
+                check_scoring(self.estimator, self.scoring)(idle_model(stand_ins[0], y), X, y)
+        except Exception as failure:
+            raise ValueError(
+                f"{who} needs a score that can be taken of candidates on the rows of "
+                f"validation=(X, y), and {asked_for} cannot, whatever they predict. Scores of "
+                "scikit-learn are for classes, for two classes or for numbers."
+            ) from failure
 
     @final
     def _best(
@@ -390,13 +406,8 @@ class PrivateSearch(BudgetedEstimator, MetaEstimatorMixin, BaseEstimator, ABC):
     ) -> Callable[[Any, SecretNoise], float]:
         who = type(self).__name__
         if self._public:
-            try:
-                X_public, y_public = self.validation  # type: ignore[misc]
-            except (TypeError, ValueError):
-                raise ValueError(f"{who} needs public validation rows as a pair (X, y).") from None
-            redacted(check_consistent_length, X_public, y_public)
             scorer = check_scoring(self.estimator, self.scoring)
-            return partial(public_score, scorer, X_public, y_public)
+            return partial(public_score, scorer, *self._public_rows)
         whole = self.estimator
         last = whole.steps[-1][1] if isinstance(whole, Pipeline) else whole
         bounds = getattr(last, "target_bounds", None)
@@ -508,6 +519,19 @@ class PrivateSearch(BudgetedEstimator, MetaEstimatorMixin, BaseEstimator, ABC):
         """Names of the features of the best model."""
         _best_has("feature_names_in_")(self)
         return self.best_estimator_.feature_names_in_
+
+    @property
+    @final
+    def _public_rows(self) -> tuple[Any, Any]:
+        """Rows to score on, if these are public."""
+        try:
+            X, y = self.validation  # type: ignore[misc]
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"{type(self).__name__} needs public validation rows as a pair (X, y)."
+            ) from None
+        redacted(check_consistent_length, X, y)
+        return X, y
 
     @property
     @final

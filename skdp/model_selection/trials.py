@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 from sklearn import get_config
-from sklearn.base import is_classifier
+from sklearn.base import is_classifier, is_regressor
+from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
 
@@ -68,6 +69,19 @@ def public_score(scorer: Any, X: Any, y: Any, estimator: Any, noise: SecretNoise
     """Exact score of a fitted estimator, by a scorer of scikit-learn's, on rows that are public."""
     del noise
     return float(scorer(estimator, X, y))
+
+
+def idle_model(candidate: Any, y: Any) -> Any:
+    """A model of the kind of a candidate that always predicts the same, fitted to public targets.
+
+    A classifier knows the classes of the candidate.
+    """
+    if is_regressor(candidate):
+        return DummyRegressor().fit(np.zeros((len(y), 1)), y)
+    steps = private_steps(candidate).values()
+    known = [c for c in (getattr(step, "classes", None) for step in steps) if c is not None]
+    labels = np.unique(known[0] if known else y)
+    return DummyClassifier().fit(np.zeros((len(labels), 1)), labels)
 
 
 @dataclass(frozen=True, eq=False)
