@@ -738,10 +738,6 @@ class BanditStream:
     guard: ProcessGuard = field(default_factory=ProcessGuard)
     session: ArmSession = field(init=False)
 
-    def resume(self) -> None:
-        """Go on after a checkpoint was loaded."""
-        self.session.resume(self.noise)
-
 
 def _unit_of(named: bool) -> str:
     return str(PrivacyUnit.DECLARED if named else PrivacyUnit.ROW)

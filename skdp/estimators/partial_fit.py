@@ -366,9 +366,6 @@ class Session(ABC):
     def feed(self, model: PrivateLinearModel, call: Call) -> None:
         """Take the rows of one call, and publish what they bring about."""
 
-    def resume(self) -> None:  # noqa: B027
-        """Go on after a checkpoint was loaded: hand the noise to what could not take it along."""
-
 
 @final
 class BatchSession(Session):
@@ -495,10 +492,6 @@ class StreamingSession(Session):
             bounds, dtype = self._problem.bounds, call.rows.X.dtype
             model._release(self._plan, self._problem, bounds, solution, dtype)
             announce_release(model)
-
-    def resume(self) -> None:
-        """Give the stream its noise."""
-        self._stream.resume(self.noise)
 
     def note_charges(self, model: PrivateLinearModel) -> None:
         """Put on the receipt what has been charged since it was last written."""

@@ -8,7 +8,14 @@ from .lock import run_locked
 from .minimizer import SmoothObjective, minimize
 from .oracle import Oracle, PrivateOracle
 from .oracle_factory import noise_for, open_rows, opened_by
-from .randomness import SecretNoise, SeededNoise, SystemNoise, public_generator, secret_noise
+from .randomness import (
+    SecretNoise,
+    SeededNoise,
+    SystemNoise,
+    public_generator,
+    secret_noise,
+    secret_pickle,
+)
 from .rounding import GRID, gamma, inflated, mapped_products, of_sum, spread
 from .row_scores import RowScore
 
@@ -38,5 +45,6 @@ __all__ = [
     "refined",
     "run_locked",
     "secret_noise",
+    "secret_pickle",
     "spread",
 ]

@@ -62,7 +62,7 @@ _BY_MODULE = {
     "skdp.privacy.queries.selection": "SelectionQuery VertexQuery selection",
     "skdp.privacy.queries.site_gradients": "SiteRequest",
     "skdp.privacy.queries.stream_terms": "StreamTerm stream_terms",
-    "skdp.privacy.randomness": "SystemNoise SecretNoise randomness",
+    "skdp.privacy.randomness": "SecretState SystemNoise SecretNoise randomness",
     "skdp.privacy.row_scores": "RowScore row_scores",
     "skdp.privacy.rows.base": "ResidentRows rows_base",
     "skdp.privacy.rows.chunked": "ChunkedRows chunked",
