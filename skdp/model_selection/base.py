@@ -47,6 +47,7 @@ from ..privacy.rows.dask_rows import is_collection
 from ..privacy.rows.privacy_units import PrivacyUnits
 from ..privacy.rows.reading import in_units_of, redacted, strict_checks
 from ..reporting.budget_warnings import warn_of_promise
+from ..reporting.composition import ParallelComposition
 from ..reporting.number_of_trials import NumberOfTrials
 from ..reporting.open_budgets import BudgetedEstimator, Rollback, reservation_for
 from ..reporting.privacy_ledger import PrivacyLedger
@@ -196,7 +197,7 @@ class PrivateSearch(BudgetedEstimator, MetaEstimatorMixin, BaseEstimator, ABC):
                 f"a budget of its own. The search has spent epsilon={receipt.spent.epsilon:.6g} at "
                 f"delta={receipt.spent.delta:.6g}."
             )
-        self._publish(best)
+        self._publish(best, receipt)
         return self
 
     @property
@@ -278,7 +279,7 @@ class PrivateSearch(BudgetedEstimator, MetaEstimatorMixin, BaseEstimator, ABC):
         named = self._public and isinstance(self.scoring, str)
         if not (named and any(name.startswith("predict") for name in asked)):
             return
-        X, y = self._public_rows
+        X, y = self._public_rows()
         try:
             with silence():
                 check_scoring(self.estimator, self.scoring)(idle_model(stand_ins[0], y), X, y)
@@ -311,7 +312,7 @@ class PrivateSearch(BudgetedEstimator, MetaEstimatorMixin, BaseEstimator, ABC):
         return best
 
     @final
-    def _publish(self, best: Trial) -> None:
+    def _publish(self, best: Trial, receipt: Receipt) -> None:
         # What a trial has spent is not what it took to find it.
         found_by = token_hex(16), self.privacy_ledger_
         for step in private_steps(best.model, fitted=True).values():
@@ -321,7 +322,7 @@ class PrivateSearch(BudgetedEstimator, MetaEstimatorMixin, BaseEstimator, ABC):
             setattr(step, FOUND_BY, found_by)
             if isinstance(step, PrivateLinearModel):
                 # Should it go on with a stream, these rows will have cost as much.
-                step._progress.parts.cover(self.privacy_ledger_, self.privacy_spent_)
+                step._progress.parts = ParallelComposition.after(receipt, step._progress.seen)
         self.best_estimator_ = best.model
         self.best_params_ = dict(best.params or {})
         self.best_score_ = best.score
@@ -407,7 +408,7 @@ class PrivateSearch(BudgetedEstimator, MetaEstimatorMixin, BaseEstimator, ABC):
         who = type(self).__name__
         if self._public:
             scorer = check_scoring(self.estimator, self.scoring)
-            return partial(public_score, scorer, *self._public_rows)
+            return partial(public_score, scorer, *self._public_rows())
         whole = self.estimator
         last = whole.steps[-1][1] if isinstance(whole, Pipeline) else whole
         bounds = getattr(last, "target_bounds", None)
@@ -520,7 +521,6 @@ class PrivateSearch(BudgetedEstimator, MetaEstimatorMixin, BaseEstimator, ABC):
         _best_has("feature_names_in_")(self)
         return self.best_estimator_.feature_names_in_
 
-    @property
     @final
     def _public_rows(self) -> tuple[Any, Any]:
         """Rows to score on, if these are public."""

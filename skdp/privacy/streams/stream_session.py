@@ -239,12 +239,16 @@ class StreamSession(SecretState):
 
 
 class StreamAnswers(ABC):
-    """Answers of a session whose rows are all there, as a solver sees them."""
+    """Answers of a session whose rows are all there, as a solver sees them.
 
-    @property
-    @abstractmethod
-    def deviation(self) -> float:
-        """Noise of the last release, see :attr:`StreamOpening.deviation`."""
+    Attributes
+    ----------
+    deviation : float
+        Noise of the last release, see :attr:`StreamOpening.deviation`.
+    """
+
+    def __init__(self, opening: StreamOpening) -> None:
+        self._opening, self.deviation = opening, opening.deviation
 
     @abstractmethod
     def answer(self, request: StreamRequest) -> np.ndarray:
@@ -267,12 +271,8 @@ class StreamedRows(StreamAnswers):
                 "A stream needs rows that this process can read one after another, got a "
                 f"{type(rows).__name__}; choose a solver for whole data sets."
             )
+        super().__init__(session.opening)
         self._session, self._pieces = session, self._cut(rows)
-
-    @property
-    def deviation(self) -> float:
-        """Noise of the last release."""
-        return self._session.opening.deviation
 
     def answer(self, request: StreamRequest) -> np.ndarray:
         """The release after the next ``query.rows`` rows."""
