@@ -21,7 +21,7 @@ from ..privacy.adjacency import Adjacency, PrivacyUnit
 from ..privacy.bandit_sessions.bandit_plans import Plan
 from ..privacy.bandit_sessions.base import ArmSession
 from ..privacy.bandit_sessions.session_factory import open_run
-from ..privacy.lock import ProcessGuard, run_locked
+from ..privacy.lock import ProcessGuard, locked, run_locked
 from ..privacy.oracle_factory import noise_for
 from ..privacy.randomness import SecretNoise, public_generator
 from ..privacy.rows.privacy_units import LabelledRows
@@ -262,6 +262,7 @@ class DPContextualBandit(BudgetedEstimator):
     ) -> None:
         keep_parameters(self, locals())
 
+    @locked
     def fit(self, X: Any, a: Any, r: Any, privacy_unit: Any = None) -> Self:
         """Learn from a log, all of it at once; what was learned before is forgotten.
 
@@ -290,8 +291,19 @@ class DPContextualBandit(BudgetedEstimator):
         RuntimeError
             If another thread is fitting the same object. This call has read and spent nothing.
         """
-        return run_locked(self, "fit", self._fit, X, a, r, privacy_unit)
+        with Rollback(self):
+            rows = self._rows(X, a, r, new=True, named=privacy_unit is not None)
+            persons = self._persons(privacy_unit, len(rows[0]))
+            self._begin(len(rows[0]), at_once=True)
+            self._protect(persons)
+        self._feed(rows, persons)
+        # What was set aside is replaced by what the receipt says.
+        reservation_for(self, goes_on=True).settle(Receipt.of(self))
+        # Its users are all there; a stream that follows is another run.
+        del self._session
+        return self
 
+    @locked(waits=True)
     def partial_fit(self, X: Any, a: Any, r: Any, privacy_unit: Any = None) -> Self:
         """Learn from some more users; one, or many at once.
 
@@ -322,8 +334,30 @@ class DPContextualBandit(BudgetedEstimator):
             If parameters or data are malformed, or there are more users than the horizon allows.
             Nothing has been learned from this call then.
         """
-        rows = X, a, r, privacy_unit
-        return run_locked(self, "partial_fit", self._go_on, *rows, waits=True)
+        with Rollback(self):
+            new = self._needs_new_run("partial_fit")
+            if not new:
+                refuse_changes(self, self._settings)
+                # Also under budgets that have been opened since it began.
+                reservation = reservation_for(self, goes_on=True)
+                reservation.reserve(self._session.claim, begins=True)
+                reservation.remember(self)
+            rows = self._rows(X, a, r, new=new, named=privacy_unit is not None)
+            persons = self._persons(privacy_unit, len(rows[0]))
+            if new:
+                self._begin(self.horizon)
+            n, horizon = len(rows[0]), self._problem.horizon
+            if self.horizon is None:
+                warn_of_rows(type(self).__name__, self.delta_, self.n_seen_, self.n_seen_ + n)
+            elif n > (left := horizon - self.n_seen_):
+                raise ValueError(
+                    f"{type(self).__name__}.partial_fit needs no more users than its horizon of "
+                    f"{horizon}, of which {left} are left, got {n}; noise was planned for them. "
+                    "Start another stream with a clone."
+                )
+            self._protect(persons)
+        self._feed(rows, persons)
+        return self
 
     @strict_checks()
     def act(self, X: Any) -> np.ndarray:
@@ -572,51 +606,12 @@ class DPContextualBandit(BudgetedEstimator):
             del self._session
             raise
 
-    def _fit(self, X: Any, a: Any, r: Any, units: Any) -> Self:
-        with Rollback(self):
-            rows = self._rows(X, a, r, new=True, named=units is not None)
-            persons = self._persons(units, len(rows[0]))
-            self._begin(len(rows[0]), at_once=True)
-            self._protect(persons)
-        self._feed(rows, persons)
-        # What was set aside is replaced by what the receipt says.
-        reservation_for(self, goes_on=True).settle(Receipt.of(self))
-        # Its users are all there; a stream that follows is another run.
-        del self._session
-        return self
-
     def _first_contexts(self, X: Any) -> np.ndarray:
         with Rollback(self):
             V = self._contexts(X, new=(new := self._needs_new_run("act")))
             if new:
                 self._begin(self.horizon)
         return V
-
-    def _go_on(self, X: Any, a: Any, r: Any, units: Any) -> Self:
-        with Rollback(self):
-            new = self._needs_new_run("partial_fit")
-            if not new:
-                refuse_changes(self, self._settings)
-                # Also under budgets that have been opened since it began.
-                reservation = reservation_for(self, goes_on=True)
-                reservation.reserve(self._session.claim, begins=True)
-                reservation.remember(self)
-            rows = self._rows(X, a, r, new=new, named=units is not None)
-            persons = self._persons(units, len(rows[0]))
-            if new:
-                self._begin(self.horizon)
-            n, horizon = len(rows[0]), self._problem.horizon
-            if self.horizon is None:
-                warn_of_rows(type(self).__name__, self.delta_, self.n_seen_, self.n_seen_ + n)
-            elif n > (left := horizon - self.n_seen_):
-                raise ValueError(
-                    f"{type(self).__name__}.partial_fit needs no more users than its horizon of "
-                    f"{horizon}, of which {left} are left, got {n}; noise was planned for them. "
-                    "Start another stream with a clone."
-                )
-            self._protect(persons)
-        self._feed(rows, persons)
-        return self
 
     def _persons(self, units: Any, n_samples: int) -> LabelledRows | None:
         """Rows by the persons whose they are, if they are named."""

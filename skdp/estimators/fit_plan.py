@@ -52,6 +52,12 @@ class FitPlan(PrivacyTerms):
 
     Parameters
     ----------
+    epsilon, delta : float
+        The whole budget.
+    adjacency : Adjacency
+        Neighbouring relation.
+    calculus : Calculus
+        Adds up what is charged.
     estimator : str
         Class of the model.
     n_samples : int or None
@@ -66,10 +72,6 @@ class FitPlan(PrivacyTerms):
         Whether rows are stored sparsely, and whether they have weights.
     n_sites : int or None
         Number of sites at which rows lie, if they do not lie all together.
-    epsilon, delta : float
-        The whole budget.
-    adjacency : Adjacency
-        Neighbouring relation.
     unit : PrivacyUnit
         What is protected: a row, or all rows of a declared privacy unit.
     stages : tuple of Stage
@@ -77,8 +79,6 @@ class FitPlan(PrivacyTerms):
         mu^2), the solver among them.
     reason : str or None
         Ground on which ``'auto'`` chose the solver; None if the user named it.
-    calculus : Calculus
-        Adds up what is charged.
     from_model : bool
         Whether the solver starts at an earlier model.
     scaled : bool

@@ -16,7 +16,7 @@ from ..exceptions import warn_user
 from ..federated import DaskSites
 from ..privacy.accounting.calculus import GaussianDP, ZeroConcentratedDP
 from ..privacy.adjacency import Adjacency, PrivacyUnit
-from ..privacy.lock import ProcessGuard, run_locked
+from ..privacy.lock import ProcessGuard
 from ..privacy.oracle_factory import noise_for, open_rows
 from ..privacy.randomness import public_generator
 from ..privacy.rows.base import ResidentRows
@@ -43,35 +43,30 @@ from .opening import ACCEPTED
 from .progress import Progress, Released, declared_disjoint
 
 Model = TypeVar("Model", bound=PrivateLinearModel)
-# Features, targets, classes, weights and labels, as passed to ``partial_fit``.
-_Given: TypeAlias = tuple[Any, Any, Any, Any, Any]
 
+# Features, targets, classes, weights and labels, as passed to ``partial_fit``.
+_Given: TypeAlias = tuple[Any, ...]
 # A bound that is sought privately takes this many rows over mu to be seen.
 _TO_FIND_BOUNDS = 200.0
 
 
-def advance(
-    model: Model, X: Any, y: Any, classes: Any, sample_weight: Any, privacy_unit: Any
-) -> Model:
-    """Take the rows of one call of ``partial_fit``, when the calls before have ended."""
-    given = X, y, classes, sample_weight, privacy_unit
-    run_locked(model, "partial_fit", _advance, model, given, waits=True)
-    return model
+def advance(model: Model, *given: Any) -> Model:
+    """Go on with the stream, or begin one, with the rows of one call of ``partial_fit``.
 
-
-def _advance(model: PrivateLinearModel, given: _Given) -> None:
-    """Go on with the stream, or begin one."""
+    Given are features, targets, classes, weights and labels of privacy units.
+    """
     session, progress = vars(model).get("_session"), vars(model).get("_progress")
     if progress is not None:
         progress.check_unchanged(model)
     if session is None or not session.guard.in_own_process:
         _begin(model, given)
-        return
+        return model
     unit = session.visits.unit
     _check_units(model, given[-1], named=unit is PrivacyUnit.DECLARED)
     _charge(model, session.claim, unit)
     call = _open_call(model, given, weighted=model._progress.weighted, first=False)
     _feed(model, session, call)
+    return model
 
 
 def _begin(model: PrivateLinearModel, given: _Given) -> None:

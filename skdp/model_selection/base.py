@@ -38,7 +38,7 @@ from ..federated import DaskSites
 from ..privacy.accounting.ledger import PrivacySpent
 from ..privacy.accounting.promise import delta_for
 from ..privacy.adjacency import Adjacency, PrivacyUnit
-from ..privacy.lock import run_locked
+from ..privacy.lock import locked
 from ..privacy.oracle_factory import noise_for
 from ..privacy.randomness import SecretNoise, public_generator, secret_generator, secret_uniform
 from ..privacy.row_scores import NoisyScoring
@@ -120,6 +120,7 @@ class PrivateSearch(BudgetedEstimator, MetaEstimatorMixin, BaseEstimator, ABC):
     privacy_unit_: str
 
     @final
+    @locked
     def fit(self, X: Any, y: Any, sample_weight: Any = None, privacy_unit: Any = None) -> Self:
         """Search privately, and keep the best trial.
 
@@ -153,10 +154,6 @@ class PrivateSearch(BudgetedEstimator, MetaEstimatorMixin, BaseEstimator, ABC):
             If no trial came to an end. What was set aside is spent then. Also if another thread is
             fitting the same object, before anything is spent.
         """
-        return run_locked(self, "fit", lambda: self._fit(X, y, sample_weight, privacy_unit))
-
-    @final
-    def _fit(self, X: Any, y: Any, sample_weight: Any, privacy_unit: Any) -> Self:
         check_parameters(self)
         who = type(self).__name__
         if isinstance(self.estimator, type):

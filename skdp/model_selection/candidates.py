@@ -146,7 +146,7 @@ class Candidate:
 
 @dataclass(frozen=True, eq=False)
 class Candidates:
-    """All that is public about the candidates of a search.
+    """Candidates of a search: all that is public about them.
 
     Parameters
     ----------
@@ -179,7 +179,7 @@ class Candidates:
     unit: PrivacyUnit
 
     def stand_ins(self) -> list[Any]:
-        """Those that stand for all, by parameters alone.
+        """Candidates that stand for all, by parameters alone.
 
         Raises
         ------

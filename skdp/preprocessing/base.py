@@ -107,7 +107,7 @@ class FreeTransformer(Transformer, ABC):
     __metadata_request__fit: ClassVar[dict[str, str]] = {"privacy_unit": UNUSED}
 
     @final
-    @strict_checks()
+    @locked
     def fit(self, X: Any, y: Any = None, privacy_unit: Any = None) -> Self:
         """Check parameters and the shape of X, and learn nothing.
 

@@ -47,7 +47,7 @@ _NOISE_STREAM, _COIN_STREAM = 0, 1
 
 
 class SecretState:
-    """What is as secret as rows, and there once: noise, its sources, and sums that wait for it.
+    """State as secret as rows, and there once: noise, its sources, and sums that wait for it.
 
     It refuses to be copied or pickled, but for :func:`secret_pickle`.
     """
@@ -86,7 +86,7 @@ class SecretNoise(SecretState, ABC):
         """Fresh independent booleans (size,), each true with probability ``rate`` in [0, 1]."""
 
     def taken_along(self) -> tuple[Any, ...]:
-        """That of the operating system, which has no state worth keeping."""
+        """Noise of the operating system, which has no state worth keeping."""
         return SystemNoise, ()
 
 
@@ -235,7 +235,7 @@ class SeededNoise(SecretNoise):
         self._generator = generator
 
     def taken_along(self) -> tuple[Any, ...]:
-        """It goes on where it was."""
+        """Seeded noise that goes on where it was."""
         return SeededNoise, (self._generator,)
 
     def normal(self, shape: int | tuple[int, ...]) -> np.ndarray:
