@@ -67,7 +67,7 @@ class SearchAccount(ABC):
     @property
     @abstractmethod
     def trial(self) -> Any:
-        """What a trial may spend, in the measure of the calculus."""
+        """Budget of a trial, in the measure of the calculus."""
 
     @abstractmethod
     def _mu(self, share: float) -> float:
