@@ -3,6 +3,7 @@
 import gc
 import importlib.util
 import os
+import random
 from collections import Counter, defaultdict
 from pathlib import Path
 
@@ -85,6 +86,24 @@ def pytest_collection_modifyitems(items):
         for k, item in enumerate(of_one_test):
             if k not in chosen:
                 item.add_marker(pytest.mark.nightly)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item):
+    """Draw what the operating system would from the name of the test, so that none fails by chance.
+
+    A forked child, which would repeat what its parent draws, and other processes ask the system.
+    """
+    drawn, system, process = random.Random(item.nodeid), os.urandom, os.getpid()
+
+    def urandom(size):
+        return drawn.randbytes(size) if os.getpid() == process else system(size)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(os, "urandom", urandom)
+        # What numpy seeds itself with, through random.SystemRandom.
+        patched.setattr(random, "_urandom", urandom)
+        return (yield)
 
 
 @pytest.fixture(autouse=True)

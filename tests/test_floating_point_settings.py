@@ -207,7 +207,7 @@ MORE = {
     "zero out": lambda: fits(linear(adjacency="zero_out")),
     "huber": lambda: fits(linear(loss="huber")),
     "pure": lambda: fits(logistic(delta=0.0)),
-    "sites": lambda: fits(logistic(), X, Y, groups=PEOPLE % 3),
+    "sites": lambda: fits(logistic(), X, Y, sites=PEOPLE % 3),
     # At so large a budget its noise hardly changes the objective.
     "objective perturbation of people": lambda: fits(
         logistic(solver="objective_perturbation", epsilon=200.0), X, Y, privacy_unit=PEOPLE

@@ -200,8 +200,8 @@ def calls(name, cell):
             yield lambda bad=bad: done.score(X, bad)
         if "sample_weight" in inspect.signature(learner.fit).parameters:
             yield lambda bad=bad: clone(learner).fit(X, Y, sample_weight=bad)
-        if "groups" in inspect.signature(learner.fit).parameters:
-            yield lambda bad=bad: clone(learner).fit(X, Y, groups=bad)
+        if "sites" in inspect.signature(learner.fit).parameters:
+            yield lambda bad=bad: clone(learner).fit(X, Y, sites=bad)
         if hasattr(learner, "score"):
             yield lambda bad=bad: done.score(X, Y, sample_weight=bad)
     if hasattr(learner, "solver"):

@@ -108,7 +108,7 @@ def solvers(derivative: float) -> dict[str, tuple[Solver, dict[str, Any]]]:
         "adassp": (AdaSSP(), {}),
         "blocks": (Blocks(solver=GD(steps=STEPS, **short)), {}),
         "blocks, stream": (Blocks(solver=GD(steps=STEPS, **short), first=4), {"calls": 2}),
-        "dda": (DDA(rounds=STEPS, **short), {"fit_params": {"groups": [0, 0, 1, 1]}}),
+        "dda": (DDA(rounds=STEPS, **short), {"fit_params": {"sites": [0, 0, 1, 1]}}),
         "dual_averaging": (DualAveraging(steps=STEPS, clip=0.25), {}),
         "frank_wolfe, ball": (FrankWolfe(steps=STEPS, clip=0.25), {"constraint": L2Ball(SHORT)}),
         "frank_wolfe, gumbel": (

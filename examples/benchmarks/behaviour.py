@@ -557,9 +557,9 @@ def fit_case(
     model = MODELS[name](**options)
     weights = rows.weights if facts.get("_weights") else None
     units = rows.persons if facts.get("_unit") else None
-    extra: dict[str, Any] = {"groups": rows.sites} if facts.get("_groups") else {}
+    extra: dict[str, Any] = {"sites": rows.sites} if facts.get("_groups") else {}
     told = {"sparse": store in ("csr", "csc", "sparse chunks"), "weighted": weights is not None}
-    told |= {"groups": rows.sites} if facts.get("_groups") else {}
+    told |= {"sites": rows.sites} if facts.get("_groups") else {}
     told |= {"privacy_unit": True} if units is not None else {}
     note["plan beforehand"] = attempt(lambda: text_of(skdp.plan(model, n, d, **told)))
     with tempfile.TemporaryDirectory() as folder:
@@ -830,7 +830,7 @@ def site_case(name: str, setting: str, facts: dict[str, Any], note: Note) -> Non
         solver=DDA(**settings), **{k: v for k, v in facts.items() if not k.startswith("_")}
     )
     y = rows.binary if name in OF_CLASSES else rows.real
-    extra: dict[str, Any] = {} if "n_nodes" in settings else {"groups": rows.sites}
+    extra: dict[str, Any] = {} if "n_nodes" in settings else {"sites": rows.sites}
     extra |= {"sample_weight": rows.weights} if facts.get("_weights") else {}
     extra |= {"privacy_unit": rows.sites * 1000 + rows.persons} if facts.get("_unit") else {}
     X = STORES[facts.get("_store", "dense")](rows.X, "")
@@ -1350,16 +1350,16 @@ BAD_ARGUMENTS: dict[str, dict[str, Any]] = {
     "weights of zero": {"sample_weight": np.zeros(60)},
     "fewer weights": {"sample_weight": np.ones(7)},
     "weights of words": {"sample_weight": ["word"] * 60},
-    "fewer groups": {"groups": [0, 1]},
-    "groups with nan": {"groups": np.full(60, math.nan)},
-    "one group": {"groups": np.zeros(60, int)},
+    "fewer sites": {"sites": [0, 1]},
+    "sites with nan": {"sites": np.full(60, math.nan)},
+    "one site": {"sites": np.zeros(60, int)},
     "fewer units": {"privacy_unit": [0, 1]},
     "units with nan": {"privacy_unit": np.full(60, math.nan)},
     "a unit each": {"privacy_unit": np.arange(60)},
     "one unit": {"privacy_unit": np.zeros(60, int)},
     "a flag for units": {"privacy_unit": True},
-    "groups and units": {"groups": np.arange(60) % 2, "privacy_unit": np.arange(60) // 2},
-    "groups and weights": {"groups": np.arange(60) % 2, "sample_weight": np.full(60, 0.5)},
+    "sites and units": {"sites": np.arange(60) % 2, "privacy_unit": np.arange(60) // 2},
+    "sites and weights": {"sites": np.arange(60) % 2, "sample_weight": np.full(60, 0.5)},
 }
 
 
@@ -1417,7 +1417,7 @@ def calls_of_no_use() -> Iterator[tuple[str, Callable[[], Any]]]:
                 yield f"{name}.predict, {words}", partial(predicted, make, X, target, bad_X)
         for words, extra in BAD_ARGUMENTS.items():
             yield f"{name}.fit, {words}", partial(fitted, make, {}, X, target, **extra)
-            if "groups" not in extra:
+            if "sites" not in extra:
                 yield f"{name}.partial_fit, {words}", partial(fed, make, X, target, **extra)
         yield f"{name}.predict before fit", partial(make().predict, X)
         yield f"report of {name} before fit", partial(skdp.report, make())

@@ -78,7 +78,7 @@ def one_split(data, n_sites, seed, names, rows=None):
     for epsilon in EPSILONS:
         for name, solver in FEDERATED.items():
             if name in names:
-                fitted = model(solver, n, epsilon, delta).fit(X, y, groups=groups)
+                fitted = model(solver, n, epsilon, delta).fit(X, y, sites=groups)
                 found.setdefault(name, {})[str(epsilon)] = scores(fitted)
         for name, solver in CURATED.items():
             if name in names:

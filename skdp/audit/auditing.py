@@ -144,7 +144,7 @@ def audit(
     statistic : callable, optional
         For ``sees='model'``: a number for a fitted model, in place of what it has published.
     fit_params : Mapping, optional
-        More arguments of ``fit``, such as ``groups``. With ``privacy_unit`` neighbours differ in
+        More arguments of ``fit``, such as ``sites``. With ``privacy_unit`` neighbours differ in
         all rows of a unit.
     confidence : float, default=0.95
         Probability with which the bound is below the true epsilon.

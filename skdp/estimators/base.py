@@ -32,6 +32,8 @@ from ..problem.sites import Sites
 from ..reporting.budget_warnings import warn_of_promise
 from ..reporting.open_budgets import BudgetedEstimator, Reservation, Rollback, reservation_for
 from ..reporting.receipts import Receipt, SpendBound
+from ..reporting.training_targets import remember_targets
+from ..reporting.verdicts import warn_of_steps_around
 from ..solvers import SOLVERS, Solution, Solver, within_a_block
 from ..solvers.preconditioning import OPTIONS, Preconditioner
 from ..validation import (
@@ -127,7 +129,7 @@ class PrivateLinearModel(DataOpener, PublishedModel, CallbackSupportMixin, Budge
         X: Any,
         y: Any = None,
         sample_weight: Any = None,
-        groups: Any = None,
+        sites: Any = None,
         privacy_unit: Any = None,
     ) -> Self:
         """Fit the model privately.
@@ -148,9 +150,10 @@ class PrivateLinearModel(DataOpener, PublishedModel, CallbackSupportMixin, Budge
             without a warning. They are as secret as the rows, and each must depend on its own row
             and public facts alone. ``Chunks`` deliver them as a third part. Without weights every
             row weighs 1 and ``max_weight`` means nothing.
-        groups : array-like of shape (n_samples,), optional
-            Label of the site at which each row lies, for the solver ``'dda'``, which is the
-            default then. Labels and numbers of rows of sites are public.
+        sites : array-like of shape (n_samples,), optional
+            Label of the site that keeps each row, such as a hospital, for the solver ``'dda'``,
+            which is the default then. Labels and numbers of rows of sites are public. What is
+            protected is a row; for people of several rows there is ``privacy_unit``.
         privacy_unit : array-like or dask array of shape (n_samples,), or True, optional
             Label of the person, or whatever else is to be protected as a whole, to whom each row
             belongs. The promise is then about all rows of one of them together, however many; each
@@ -191,12 +194,12 @@ class PrivateLinearModel(DataOpener, PublishedModel, CallbackSupportMixin, Budge
             # Sites have settled theirs.
             if not isinstance(rows, RemoteRows):
                 self._declare(rows.n_samples)
-            sites = self._sites(groups, rows)
+            places = self._sites(sites, rows)
 
             # Plan.
             origin = EarlierModel.of(self, before)
             facts: dict[str, Any] = {"weighted": rows.weighted, "origin": origin}
-            plan = self._plan(rows.n_samples, rows.sparse, sites, unit=rows.unit, **facts)
+            plan = self._plan(rows.n_samples, rows.sparse, places, unit=rows.unit, **facts)
             refuse(self, of_place(rows, plan.solver))
             self._warn_of(plan)
 
@@ -212,8 +215,9 @@ class PrivateLinearModel(DataOpener, PublishedModel, CallbackSupportMixin, Budge
         progress.seen = progress.parts.stop + rows.n_samples
         public_rng = public_generator(self.random_state)
         charge.remember(self)
+        remember_targets(self, y)
         begun = rows, plan, (oracle, ledger), public_rng, dtype
-        self._fit_part(*begun, origin=origin, sites=sites, charge=charge)
+        self._fit_part(*begun, origin=origin, sites=places, charge=charge)
         return self
 
     @final
@@ -290,6 +294,7 @@ class PrivateLinearModel(DataOpener, PublishedModel, CallbackSupportMixin, Budge
             warn_user(f"{plan.estimator}: {plan.assumption}", UserWarning)
         if (verdict := plan.hopeless()) is not None:
             warn_user(verdict, BudgetWarning)
+        warn_of_steps_around(plan.unit)
 
     @final
     def _claim(self, unit: PrivacyUnit = PrivacyUnit.ROW) -> SpendBound:

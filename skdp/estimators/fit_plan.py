@@ -367,7 +367,7 @@ def plan(
     weighted: bool = ...,
     classes: Any = ...,
     n_targets: int | None = ...,
-    groups: Any = ...,
+    sites: Any = ...,
     privacy_unit: bool = ...,
 ) -> FitPlan: ...
 
@@ -421,7 +421,7 @@ def plan(*args: Any, **facts: Any) -> Plan | FitPlan:
         - ``weighted``, bool, default=False: whether ``fit`` gets ``sample_weight``.
         - ``classes``, list, optional: labels that may occur, if the model has ``classes=None``.
         - ``n_targets``, int, optional: number of columns of ``y``, if it is going to be a table.
-        - ``groups``, array-like, optional: as passed to ``fit``.
+        - ``sites``, array-like, optional: as passed to ``fit``.
         - ``privacy_unit``, bool, default=False: whether ``fit`` gets ``privacy_unit``, so that
           ``n_samples`` is the number of different labels.
 
@@ -478,7 +478,7 @@ def _plan_of_fit(
     weighted: bool = False,
     classes: Any = None,
     n_targets: int | None = None,
-    groups: Any = None,
+    sites: Any = None,
     privacy_unit: bool = False,
 ) -> FitPlan:
     """Plan of ``model.fit`` with rows of such public facts, by a copy of the model."""
@@ -502,7 +502,7 @@ def _plan_of_fit(
         )
     probe._target_columns = n_targets
     probe._declare(n)
-    sites = probe._sites_of(groups, n)
+    sites = probe._sites_of(sites, n)
     origin = EarlierModel.of(probe, dict(vars(model)))
     unit = PrivacyUnit.DECLARED if privacy_unit else PrivacyUnit.ROW
     kind = {"weighted": bool(weighted), "unit": unit, "origin": origin}

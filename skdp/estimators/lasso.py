@@ -82,7 +82,7 @@ class DPLassoRegressor(PrivateLinearRegressor):
         ``'dda'``, ``'frank_wolfe'``, ``'ftrl'``, ``'gd'``, ``'ppm'``, ``'screening'``,
         ``'spider'``, ``'svrg'`` and ``'tracked_gd'`` (see :mod:`skdp.solvers`). ``'auto'`` is
         ``'screening'``, noisy selection and a fit on what was selected, or ``'gd'`` if there are
-        fewer than 400 rows and at most 20 features, or ``'dda'`` with ``groups``; under
+        fewer than 400 rows and at most 20 features, or ``'dda'`` with ``sites``; under
         ``partial_fit`` it is ``'blocks'``, or ``'ftrl'`` if rows may not be kept. ``'frank_wolfe'``
         needs a positive ``alpha``, which bounds the l1 norm of the solution. The others take
         proximal gradients in all features at once. A configured instance such as

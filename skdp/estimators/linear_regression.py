@@ -91,7 +91,7 @@ class DPLinearRegression(PrivateLinearRegressor):
         ``'blocks'``, ``'dda'``, ``'frank_wolfe'``, ``'ftrl'``, ``'gd'``, ``'one_step'``, ``'ppm'``,
         ``'screening'``, ``'spider'``, ``'svrg'`` and ``'tracked_gd'`` (see :mod:`skdp.solvers`).
         ``'auto'`` is ``'tracked_gd'`` for preconditioned rows, ``'frank_wolfe'`` for an l1 ball or
-        simplex and many features, ``'dda'`` with ``groups``, else ``'gd'``; under ``partial_fit``
+        simplex and many features, ``'dda'`` with ``sites``, else ``'gd'``; under ``partial_fit``
         it is ``'blocks'``, or if rows may not be kept ``'ftrl'``, for an l1 ball or simplex
         ``'frank_wolfe'``. ``'adassp'``, ``'one_step'`` and ``'screening'`` take the squared loss
         only; the latter a constraint on each coefficient alone, the others none. ``'one_step'`` is

@@ -93,7 +93,7 @@ class DPLogisticRegression(PrivateLinearClassifier):
         ``'objective_perturbation'``, ``'one_step'``, ``'ppm'``, ``'preconditioned_gd'``,
         ``'spider'`` and ``'svrg'`` (see :mod:`skdp.solvers`). ``'auto'`` is ``'dual_averaging'``
         for preconditioned sparse rows of more than 1000 features, ``'frank_wolfe'`` for an l1 ball
-        or simplex and many features, ``'dda'`` with ``groups``, ``'preconditioned_gd'`` where
+        or simplex and many features, ``'dda'`` with ``sites``, ``'preconditioned_gd'`` where
         second moments stand out of their noise, else ``'gd'``; under ``partial_fit`` it is
         ``'blocks'``, or if rows may not be kept ``'ftrl'``, for an l1 ball or simplex
         ``'frank_wolfe'``.

@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.base import is_regressor
 from sklearn.utils.validation import _get_feature_names, validate_data
 
+from ..exceptions import warn_user
 from ..federated import DaskSites
 from ..privacy.adjacency import Adjacency
 from ..privacy.rows.base import RowStore
@@ -21,8 +22,10 @@ from ..privacy.rows.row_stores import row_store
 from ..privacy.sites.remote_rows import RemoteRows
 from ..problem.sites import Sites
 from ..validation import telling_sizes
-from .refusals import of_chunks, of_dask_sites, of_groups, of_units_at_sites, refuse
+from .refusals import of_chunks, of_dask_sites, of_sites, of_units_at_sites, refuse
 
+# More sites than that, of fewer rows each, are hardly places that keep rows.
+_MANY_SITES, _FEW_AT_A_SITE = 20, 50
 # Options of scikit-learn's checks of rows.
 ACCEPTED: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32]}
 
@@ -108,23 +111,30 @@ class DataOpener(ABC):
         return row_store(X, y, encode, sample_weight, self.max_weight, units), X.dtype
 
     @final
-    def _sites(self, groups: Any, rows: RowStore) -> Sites | None:
+    def _sites(self, labels: Any, rows: RowStore) -> Sites | None:
         """Sites of the rows, if they do not lie all together."""
-        refuse(self, of_groups(groups, rows))
+        refuse(self, of_sites(labels, rows))
         if isinstance(rows, RemoteRows):
             return rows.sites
-        return self._sites_of(groups, rows.n_samples)
+        return self._sites_of(labels, rows.n_samples)
 
     @final
-    def _sites_of(self, groups: Any, n_samples: int) -> Sites | None:
+    def _sites_of(self, labels: Any, n_samples: int) -> Sites | None:
         """Sites named by labels of rows, if there are labels."""
-        if groups is None:
+        if labels is None:
             return None
-        sites = Sites.of_groups(groups)
+        sites, name = Sites.of_labels(labels), type(self).__name__
         if sites.n_samples != n_samples:
             raise ValueError(
-                f"{type(self).__name__} needs one label in groups for each of {n_samples} rows, "
-                f"got {sites.n_samples}."
+                f"{name} needs one label in sites for each of {n_samples} rows, got "
+                f"{sites.n_samples}."
+            )
+        if len(sites.labels) > _MANY_SITES and n_samples < _FEW_AT_A_SITE * len(sites.labels):
+            warn_user(
+                f"{name} was given {len(sites.labels)} sites for {n_samples} rows. Each adds noise "
+                "of its own, and what is protected is a single row. If the labels are people, or "
+                "others with several rows each, pass them as privacy_unit.",
+                UserWarning,
             )
         return sites
 

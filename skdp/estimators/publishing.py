@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ..exceptions import warn_user
 from ..privacy.accounting.ledger import PrivacySpent
 from ..privacy.rows.chunked import Chunks
 from ..privacy.rows.reading import redacted, strict_checks
@@ -118,6 +119,14 @@ class PublishedModel(ABC):
         within = getattr(self, "data_bounds_", None)
         if within is not None:
             X = clipped(X, *within)
+        ledger = getattr(self, "privacy_ledger_", None)
+        if ledger is not None and not len(ledger):
+            warn_user(
+                f"{type(self).__name__} has learned nothing yet from the {self.n_samples_seen_} "
+                "rows of its stream: its first block is not full. Feed more rows, or take "
+                "solver='ftrl', which learns from each call.",
+                UserWarning,
+            )
         scores = X @ self.coef_.T
         if sp.issparse(self.coef_):
             scores = scores.toarray() if sp.issparse(scores) else scores

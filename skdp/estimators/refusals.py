@@ -54,7 +54,7 @@ def of_dask_sites(model: Any, y: Any, sample_weight: Any) -> Iterator[str]:
     if isinf(model.epsilon):
         yield (
             "needs a finite epsilon when X is DaskSites, which keep accounts of their own, got "
-            "epsilon=inf. Pass arrays and groups to compare with."
+            "epsilon=inf. Pass arrays and sites to compare with."
         )
 
 
@@ -85,21 +85,21 @@ def of_chunks(y: Any, sample_weight: Any, privacy_unit: Any) -> Iterator[str]:
         )
 
 
-def of_groups(groups: Any, rows: RowStore) -> Iterator[str]:
+def of_sites(sites: Any, rows: RowStore) -> Iterator[str]:
     """Labels of sites beside rows that do not lie in memory, or not one by one."""
-    if groups is None:
+    if sites is None:
         return
     if isinstance(rows, RemoteRows):
-        yield "needs groups=None when X is DaskSites, which name the sites."
+        yield "needs sites=None when X is DaskSites, which name the sites."
     if rows.unit is not PrivacyUnit.ROW:
         yield (
-            "needs groups=None with privacy_unit, as the rows of a unit may lie at several sites; "
+            "needs sites=None with privacy_unit, as the rows of a unit may lie at several sites; "
             "got both. Leave one of them out."
         )
     if isinstance(rows, DaskRows):
         yield (
-            "needs groups=None when X is a dask collection. Pass DaskSites, which keep the rows of "
-            "each site where they lie, or arrays along with groups."
+            "needs sites=None when X is a dask collection. Pass DaskSites, which keep the rows of "
+            "each site where they lie, or arrays along with sites."
         )
 
 
@@ -194,13 +194,13 @@ def of_solver(case: Case, solver: Solver) -> Iterator[str]:
         )
     if problem.sites is not None and not solver.federated:
         yield (
-            "needs a solver for rows at several sites, given by groups or DaskSites, got "
-            f"{kind}, which reads all rows at one place. Use solver='dda', or leave groups out."
+            "needs a solver for rows at several sites, given by sites or DaskSites, got "
+            f"{kind}, which reads all rows at one place. Use solver='dda', or leave sites out."
         )
     if solver.federated and problem.loss.vector_targets:
         yield (
             f"with {kind} needs one target a row, got {problem.loss.n_scores}. Use another solver, "
-            "without groups, or fit one target at a time, each with a part of the budget."
+            "without sites, or fit one target at a time, each with a part of the budget."
         )
     asked = {"precondition": model.precondition not in (None, "auto")}
     asked["class_weight"] = model._balanced

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 
+from ..exceptions import warn_user
 from ..preprocessing.column_ranges import (
     HIDES_THE_SELDOM,
     RANGES_OF_SCALE,
@@ -76,6 +77,9 @@ _EVIDENCE_FOR_TARGETS, _MOST_FOR_TARGETS = 1000.0, 0.5
 # Share of mu^2 for what weighted rows weigh together, and its largest noise, in rows, at which it
 # is asked; a total that is smaller, in rows, could not be told from zero.
 TOTAL_SHARE, _VISIBLE, _LEAST_TOTAL = 0.01, 0.1, 1e-6
+# Weights are light if they add up to less than this share of the largest that are allowed, as far
+# as so many standard deviations of noise tell.
+_LIGHT, _CERTAIN = 0.05, 2.0
 # Share of the budget that a perturbed minimum has to keep, with room for rounding.
 _MORE_THAN_HALF = 0.52
 
@@ -254,6 +258,13 @@ class TotalWeight(Stage):
         n = fit.n_samples
         fit.n_samples = min(n, max(ceil(max(noise, _LEAST_TOTAL * n)), round(float(total))))
         fit.budget = oracle.budget
+        if float(total) + _CERTAIN * noise < _LIGHT * n:
+            warn_user(
+                f"The weights of all rows add up to less than {_LIGHT:.0%} of what "
+                f"max_weight={fit.model.max_weight:g} allows, and noise is there for rows of that "
+                "weight. Pass max_weight, a public bound on the weights, that most rows come near.",
+                UserWarning,
+            )
 
     def __str__(self) -> str:
         return f"total weight, {self.share:.0%}"

@@ -99,7 +99,7 @@ class DPSVMClassifier(PrivateLinearClassifier):
         ``'objective_perturbation'``, ``'ppm'``, ``'spider'`` and ``'svrg'`` (see
         :mod:`skdp.solvers`). ``'auto'`` is ``'dual_averaging'`` for preconditioned sparse rows of
         more than 1000 features, ``'frank_wolfe'`` for an l1 ball or simplex and many features,
-        ``'dda'`` with ``groups``, else ``'gd'``; under ``partial_fit`` it is ``'blocks'``, or if
+        ``'dda'`` with ``sites``, else ``'gd'``; under ``partial_fit`` it is ``'blocks'``, or if
         rows may not be kept ``'ftrl'``, for an l1 ball or simplex ``'frank_wolfe'``. The plain
         hinge loss is not smooth, which leaves ``'adaptive_gd'``, ``'blocks'``, ``'dda'``,
         ``'dual_averaging'``, ``'ftrl'``, ``'gd'`` and ``'ppm'``. ``'objective_perturbation'`` takes

@@ -94,6 +94,11 @@ def locked(method: Any = None, *, waits: bool = False) -> Any:
                 f"{who}.{name}: {error}. It takes {taken}; parameters such as epsilon are those "
                 f"of {who}(...)."
             )
+            if "groups" in options and "sites" in declared.parameters:
+                refusal += (
+                    " Labels of places that keep rows are its sites, labels of people with several "
+                    "rows its privacy_unit."
+                )
             raise TypeError(refusal) from None
         bound = partial(method, self, *arguments, **options)
         return run_locked(self, method.__name__, bound, waits=waits)

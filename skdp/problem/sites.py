@@ -61,12 +61,12 @@ class Sites:
                 )
 
     @classmethod
-    def of_groups(cls, groups: Sequence[Hashable] | np.ndarray) -> Sites:
+    def of_labels(cls, of_rows: Sequence[Hashable] | np.ndarray) -> Sites:
         """The sites named by the label of each row, in sorted order of the labels.
 
         Parameters
         ----------
-        groups : array-like of shape (n_samples,)
+        of_rows : array-like of shape (n_samples,)
             Label of the site of each row.
 
         Raises
@@ -75,7 +75,7 @@ class Sites:
             If the labels are not one for each row, or cannot be sorted.
         """
         try:
-            given = np.asarray(groups)
+            given = np.asarray(of_rows)
             labels, of_row, sizes = np.unique(given, return_inverse=True, return_counts=True)
             usable = given.ndim == 1 and given.size > 0 and bool(np.all(labels == labels))
         except MemoryError:
@@ -85,8 +85,8 @@ class Sites:
         # Raised here and not on the way, where it would carry an error that quotes a label.
         if not usable:
             raise ValueError(
-                "Sites needs groups to be one label a row, numbers or strings that can be sorted "
-                "and none of them missing."
+                "Sites needs one label a row, numbers or strings that can be sorted and none of "
+                "them missing."
             )
         order = np.argsort(of_row, kind="stable")
         in_order = np.array_equal(order, np.arange(order.size))

@@ -13,7 +13,7 @@ from ..privacy.adjacency import Adjacency, PrivacyUnit
 from ..validation import shown
 from .budget_store import BudgetStore, Entry, Summary
 from .filters import FILTERS, SumsFilter
-from .open_budgets import close_budget, looked_up, open_budget
+from .open_budgets import close_budget, looked_up, open_budget, waiting
 from .verdicts import check_composed
 
 # The largest that a fit takes, too; sums of its square have to be finite.
@@ -145,6 +145,7 @@ class PrivacyBudget:
         self._store: BudgetStore | None = None
         self._final: Summary | None = None
         self._closed: bool = False
+        waiting.add(self)
 
     def open(self) -> Self:
         """Begin; once.
@@ -166,6 +167,7 @@ class PrivacyBudget:
             )
         promise = Adjacency(self.adjacency), self._unit, self.accounting
         self._store = open_budget(self.epsilon, self.delta, *promise)
+        waiting.discard(self)
         atexit.register(self.close)
         return self
 

@@ -31,10 +31,11 @@ from contextvars import ContextVar
 from pathlib import Path
 from secrets import token_hex
 from typing import Any, final
+from weakref import WeakSet
 
 from sklearn.base import BaseEstimator
 
-from ..exceptions import BudgetExceededError
+from ..exceptions import BudgetExceededError, PrivacyLeakWarning, warn_user
 from ..privacy.adjacency import Adjacency, PrivacyUnit
 from .budget_store import BudgetStore, Summary
 from .diagrams import DiagramMixin
@@ -57,6 +58,8 @@ _ENVIRONMENT = "SKDP_OPEN_BUDGETS"
 _open: dict[str, BudgetStore] = {}
 # Reservations of runs of this process that have begun: streams ask with every call.
 _reserved: dict[tuple[str, str], SpendBound | Receipt] = {}
+# Budgets that were made and never opened.
+waiting: WeakSet[Any] = WeakSet()
 _is_covered: ContextVar[bool] = ContextVar("covered", default=False)
 
 
@@ -200,6 +203,12 @@ def reservation_for(model: Any, *, goes_on: bool = False) -> Reservation:
         if not budget.is_open:
             raise _closed(who, budget)
     found = {budget.path: budget for budget in (*known, *_opened_by_parents())}
+    if waiting and not found:
+        warn_user(
+            f"A PrivacyBudget was made and is not open, so that {who} does not count against it. "
+            "Open it by 'with budget:' or budget.open().",
+            PrivacyLeakWarning,
+        )
     return Reservation(key, who, [*found.values()], vars(model).get(TOKENS, ()))
 
 

@@ -18,6 +18,7 @@ from ..validation import shown
 from .budget import PrivacyBudget
 from .budget_warnings import LARGEST_EPSILON
 from .composition import common_adjacency, compose
+from .deployment_record import deployment_record
 from .privacy_ledger import NEW_ROWS, of_stream, releases, times
 from .receipts import Receipt
 from .recomputation import RULES, follows, rule_of
@@ -117,6 +118,24 @@ class PrivacyReport:
     def to_markdown(self) -> str:
         """The report as Markdown, for a page of documentation or a model card."""
         return as_markdown(self._title, self.facts["summary"], self._sections())
+
+    def to_deployment_record(self) -> str:
+        """Draft of a record for the public registry of deployments (registry.opendp.org), in YAML.
+
+        It has what a receipt tells, in all three tiers of the registry's schema; what only the
+        publisher knows is marked "to be filled in".
+
+        Raises
+        ------
+        ValueError
+            If there is no finite total to be registered.
+        """
+        if self.facts["state"] == "fitted" and not isinf(self.spent.epsilon):
+            return deployment_record(self.facts)
+        raise ValueError(
+            "PrivacyReport needs a total for a record of the deployment, got "
+            f"'{self.facts['summary']}'. Mend what it names first."
+        )
 
     def __str__(self) -> str:
         return as_text(self._title, self.facts["summary"], self._sections())

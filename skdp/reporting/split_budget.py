@@ -10,6 +10,8 @@ from ..validation import check_numbers, numbers_in, shown
 
 # Roundings of a level and of an epsilon, which would otherwise show in the total.
 _SAFE = 1 - 1e-9
+# How far fractions may be from 1 together, as 0.33 three times is.
+_NEARLY = 0.015
 
 
 def split_budget(shares: Mapping[str, float], *, epsilon: float, delta: float) -> dict[str, float]:
@@ -29,8 +31,8 @@ def split_budget(shares: Mapping[str, float], *, epsilon: float, delta: float) -
     Parameters
     ----------
     shares : mapping of str to float
-        For each step its share of the budget, or any positive weights, which are divided by their
-        sum.
+        For each step its fraction of the budget, which add up to 1, or positive weights, the
+        largest at least 1, which are divided by their sum.
     epsilon : float
         Budget of all steps together, positive.
     delta : float
@@ -44,7 +46,8 @@ def split_budget(shares: Mapping[str, float], *, epsilon: float, delta: float) -
     Raises
     ------
     ValueError
-        If shares are not positive and finite, or the budget is outside its range.
+        If shares are not positive and finite, or fractions do not add up to 1, or the budget is
+        outside its range.
 
     See Also
     --------
@@ -92,4 +95,10 @@ def check_shares(who: str, shares: Mapping[str, float]) -> dict[str, float]:
         if values is None or values.ndim or not 0 < values < inf:
             raise ValueError(f"{needed}, got {shown(weight)} for {shown(name)}.")
         found[name] = float(values)
+    whole = fsum(found.values())
+    if max(found.values()) < 1 and abs(whole - 1) > _NEARLY:
+        raise ValueError(
+            f"{who} needs fractions that add up to 1, or weights such as 1 and 4, got shares "
+            f"that add up to {whole:g}."
+        )
     return found

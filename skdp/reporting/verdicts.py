@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from typing import Any
+
+from sklearn.pipeline import Pipeline
 
 from ..exceptions import PrivacyLeakWarning, warn_user
 from ..privacy.adjacency import PrivacyUnit
@@ -52,7 +55,8 @@ def verdict_of(estimator: Any, unit: PrivacyUnit = PrivacyUnit.ROW) -> Verdict:
     entry = TABLE.get(type(estimator))
     if entry is None:
         chooses = hasattr(estimator, "estimator") and hasattr(estimator, "scoring")
-        return Verdict("refused", f"{_UNKNOWN}; {_SEARCHES}" if chooses else _UNKNOWN)
+        why = f"(of {type(estimator).__module__}) {_UNKNOWN}"
+        return Verdict("refused", f"{why}; {_SEARCHES}" if chooses else why)
     return next((rule.verdict for rule in rules_broken(estimator, unit)), entry.best)
 
 
@@ -208,6 +212,47 @@ def check_composed(who: str, estimator: Any, unit: PrivacyUnit = PrivacyUnit.ROW
             f"{who} needs parts of which the privacy is known, got others: {'; '.join(refused)}."
         )
     warn_of(who, leaks)
+
+
+def warn_of_steps_around(unit: PrivacyUnit) -> None:
+    """Warn of steps that learn from rows for free, in the pipeline whose ``fit`` led here.
+
+    A model is not told what stands in front of it; the stack shows it.
+
+    Parameters
+    ----------
+    unit : PrivacyUnit
+        What is protected.
+
+    Warns
+    -----
+    PrivacyLeakWarning
+        If a step is known to publish what it has learned from rows.
+    """
+    pipeline = _pipeline_around()
+    if pipeline is None:
+        return
+    # Of steps that are not in the table nothing is known, and the user may know it.
+    known = [(n, s) for n, s in nested_estimators(pipeline, "", joint="__") if type(s) in TABLE]
+    verdicts = {name: verdict_of(step, unit) for name, step in known if step is not pipeline}
+    free = [f"{name} {v.why}" for name, v in verdicts.items() if v.kind == "refused"]
+    if free:
+        warn_user(
+            f"The pipeline publishes more than its private model: {'; '.join(free)}. "
+            "skdp.privatize makes a whole pipeline private.",
+            PrivacyLeakWarning,
+        )
+
+
+def _pipeline_around() -> Pipeline | None:
+    """The innermost pipeline whose ``fit`` is on the stack."""
+    file, frame = sys.modules[Pipeline.__module__].__file__, sys._getframe(1)
+    while frame.f_code.co_filename != file:
+        if frame.f_back is None:
+            return None
+        frame = frame.f_back
+    found = frame.f_locals.get("self")
+    return found if isinstance(found, Pipeline) else None
 
 
 def warn_of(who: str, leaks: list[str]) -> None:

@@ -84,7 +84,7 @@ class DDA(Solver):
 
     with doubly stochastic weights, the penalty h, and the share iota of sites that are active. The
     answer is the mean of the iterates over sites and the last rounds. ``beta`` is heavy-ball
-    momentum, 0 in the paper. Sites are the ``groups`` of ``fit``, or ``n_nodes`` sites of
+    momentum, 0 in the paper. Sites are the ``sites`` of ``fit``, or ``n_nodes`` sites of
     equal size to which rows are assigned by public randomness. The simulation runs in this
     process, all sites of a round at once.
 
@@ -122,7 +122,7 @@ class DDA(Solver):
     Parameters
     ----------
     n_nodes : int, optional
-        Number of sites where ``fit`` is not told by ``groups``; 10 by default.
+        Number of sites where ``fit`` is not told by ``sites``; 10 by default.
     noise : {'local', 'pairwise', 'secure_sum', 'central'}, default='local'
         Where noise comes from, see above.
     adversary : {'node', 'final_model'}, default='node'
@@ -263,7 +263,7 @@ class DDA(Solver):
         check_clip("DDA", self.clip, problem)
         if problem.sites is not None and self.n_nodes not in (None, problem.sites.n_sites):
             raise ValueError(
-                f"DDA needs n_nodes=None where groups name the sites, got n_nodes={self.n_nodes} "
+                f"DDA needs n_nodes=None where fit is told the sites, got n_nodes={self.n_nodes} "
                 f"and {problem.sites.n_sites} sites."
             )
         m, n_active = self._n_sites(problem), self._n_active(problem)

@@ -84,7 +84,7 @@ def test_answers_of_a_fit_tell_as_much_as_claimed(model):
 def test_so_do_those_of_regression_and_of_sites():
     shared = {"data_norm": 1.0, "target_bounds": (-1, 1), "fit_intercept": False}
     linear = DPLinearRegression(**shared, solver=DDA(rounds=3, total_step_size=1e-6, clip=0.25))
-    params = {"groups": [0, 0, 1, 1]}
+    params = {"sites": [0, 0, 1, 1]}
     check_tight(audit(linear, X, TARGETS, sees="queries", runs=20_000, fit_params=params))
     lasso = DPLassoRegressor(**shared, solver=SHORT)
     check_tight(audit(lasso, sp.csr_array(X), TARGETS, sees="queries", runs=20_000))

@@ -260,6 +260,7 @@ def test_exact_scores_of_a_search_are_caught(monkeypatch):
     assert found.at(0.999).refuted
 
 
+@pytest.mark.filterwarnings("ignore:The pipeline publishes more")
 def test_steps_without_a_receipt_are_refused():
     with pytest.raises(ValueError, match="standardscaler learns means"):
         audit(make_pipeline(StandardScaler(), logistic()), X, LABELS)

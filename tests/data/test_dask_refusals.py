@@ -226,8 +226,8 @@ def test_solvers_that_take_rows_one_by_one_or_by_sites_are_refused_before_a_char
 def test_groups_of_dask_rows_are_refused_with_the_name_of_what_takes_them(solver):
     X, t = data()
     model = DPLogisticRegression(**CLASSIFIER, solver=solver)
-    with pytest.raises(ValueError, match=r"groups=None when X is a dask.*Pass DaskSites") as caught:
-        model.fit(*cut(X, labels(t)), groups=np.arange(len(X)) % 3)
+    with pytest.raises(ValueError, match=r"sites=None when X is a dask.*Pass DaskSites") as caught:
+        model.fit(*cut(X, labels(t)), sites=np.arange(len(X)) % 3)
     assert "'gd'" not in str(caught.value)
     assert not hasattr(model, "privacy_ledger_")
 

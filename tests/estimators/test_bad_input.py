@@ -405,4 +405,15 @@ def test_missing_values_call_for_a_constant_and_not_for_the_mean(make):
 
 
 def test_message_about_labels_names_the_estimators_that_recode_them():
-    refused(lambda: classifier().fit(X, Y + 1), "Inside VotingClassifier, BaggingClassifier, OneVs")
+    refused(
+        lambda: classifier().fit(X, Y + 1),
+        "Inside VotingClassifier, StackingClassifier, BaggingClassifier, OneVs",
+    )
+
+
+def test_columns_that_are_not_numbers_are_named():
+    columns = {name: ["secret"] * len(X) for name in ("city", "job", "name", "street")}
+    frame = pd.DataFrame(X).rename(columns=str).assign(**columns)
+    with pytest.raises(ValueError, match="not numbers in city, job, name and 1 more") as refused:
+        DPLogisticRegression(classes=[0, 1]).fit(frame, Y)
+    assert "secret" not in str(refused.value)

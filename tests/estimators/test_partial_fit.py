@@ -60,7 +60,8 @@ def test_before_the_first_cut_the_model_says_nothing_about_rows(make):
     assert model.privacy_spent_ == (0.0, 0.0)
     assert model.privacy_ledger_ == ()
     assert model.n_samples_seen_ == 39
-    assert np.unique(model.predict(X)).size == 1
+    with pytest.warns(UserWarning, match="has learned nothing yet from the 39 rows"):
+        assert np.unique(model.predict(X)).size == 1
 
 
 @every_model

@@ -150,6 +150,7 @@ every_secretive_model = pytest.mark.parametrize(
 
 @forking
 @every_secretive_model
+@pytest.mark.filterwarnings("ignore:.*has learned nothing yet")
 def test_a_forked_child_cannot_go_on_with_the_stream_of_its_parent(make, tmp_path):
     model = feed(make(), 0, 10)
     outcome = outcome_in_a_child(lambda: feed(model, 10, 20))

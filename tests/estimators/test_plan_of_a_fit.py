@@ -284,7 +284,7 @@ def refused(call):
 @pytest.mark.parametrize("kind", MADE)
 def test_the_plan_beforehand_is_that_of_the_fit(kind, solver):
     model, y = MADE[kind](solver=solver), target_of(MADE[kind])
-    options = {"groups": np.arange(len(X)) % 3} if solver == "dda" else {}
+    options = {"sites": np.arange(len(X)) % 3} if solver == "dda" else {}
     refusal, plan = refused(lambda: skdp.plan(model, *X.shape, **options))
     if refusal is not None:
         assert refused(lambda: model.fit(X, y, **options))[0] == refusal
@@ -417,7 +417,7 @@ def test_a_stream_leaves_the_plan_of_its_latest_part():
         (DPLinearRegression(), (10, 2.5), {}, "n_features"),
         (DPLinearRegression(), (10, 2), {"classes": [0, 1]}, "classes=None"),
         (DPLinearRegression(epsilon=-1.0), (10, 2), {}, "epsilon"),
-        (DPLinearRegression(), (10, 2), {"groups": [0, 1]}, "one label in groups for each of 10"),
+        (DPLinearRegression(), (10, 2), {"sites": [0, 1]}, "one label in sites for each of 10"),
         (DPLogisticRegression(), (10, 2), {}, r"needs classes=\[...\]"),
         (DPLogisticRegression(solver="adassp", classes=[0, 1]), (10, 2), {}, "AdaSSP"),
         (skdp.DPContextualBandit(), (10, 2), {}, "private linear model"),

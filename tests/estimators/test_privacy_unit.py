@@ -172,14 +172,14 @@ def refusal(model, X, y, kind=ValueError, **options):
     [
         (DPLogisticRegression(**CLASSIFIER, solver="ftrl"), {}),
         (DPLogisticRegression(**CLASSIFIER, solver="dda"), {}),
-        (DPLogisticRegression(**CLASSIFIER), {"groups": True}),
+        (DPLogisticRegression(**CLASSIFIER), {"sites": True}),
     ],
-    ids=["ftrl", "dda", "groups"],
+    ids=["ftrl", "dda", "sites"],
 )
 def test_what_is_not_proved_for_people_is_refused(model, options):
     X, y, labels = people()
     if options:
-        options = {"groups": labels % 3}
+        options = {"sites": labels % 3}
     text = refusal(model, X, y, privacy_unit=labels, **options)
     assert "privacy_unit" in text
     assert not hasattr(model, "coef_")

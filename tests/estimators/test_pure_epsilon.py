@@ -188,7 +188,7 @@ def test_solvers_with_gaussian_noise_are_refused(solver):
 def test_sites_and_running_sums_are_refused():
     make, y = MODELS["logistic"]
     with pytest.raises(ValueError, match="rows at one place"):
-        make().fit(X, y, groups=np.arange(N) % 2)
+        make().fit(X, y, sites=np.arange(N) % 2)
     for options in ({"solver": "ftrl"}, {"buffer": False}):
         model = make(**options)
         with pytest.raises(ValueError, match=r"needs the solver 'blocks' for a stream"):

@@ -17,7 +17,7 @@ from skdp.privacy.sites import RemoteRows
 from skdp.problem.constraints import L1Ball
 from skdp.solvers import DDA, GD, ObjectivePerturbation, OneStep
 
-SITES = {"groups": np.arange(100) % 4}
+SITES = {"sites": np.arange(100) % 4}
 
 
 def rows(kind, unit=PrivacyUnit.ROW):
@@ -58,11 +58,11 @@ EXAMPLES = {
     "y=None when X is Chunks": said(refusals.of_chunks, [1], None, None),
     "sample_weight=None when X is Chunks": said(refusals.of_chunks, None, [1], None),
     "privacy_unit=True when X is Chunks.*got a list": said(refusals.of_chunks, None, None, [1]),
-    "groups=None when X is DaskSites": said(refusals.of_groups, [1], rows(RemoteRows)),
-    "groups=None with privacy_unit": said(
-        refusals.of_groups, [1], SimpleNamespace(unit=PrivacyUnit.DECLARED)
+    "sites=None when X is DaskSites": said(refusals.of_sites, [1], rows(RemoteRows)),
+    "sites=None with privacy_unit": said(
+        refusals.of_sites, [1], SimpleNamespace(unit=PrivacyUnit.DECLARED)
     ),
-    "groups=None when X is a dask collection": said(refusals.of_groups, [1], rows(DaskRows)),
+    "sites=None when X is a dask collection": said(refusals.of_sites, [1], rows(DaskRows)),
     "at least 2 classes, got 1 class": planned(classifier(classes=[0])),
     "with ObjectivePerturbation needs 2 classes, got 3": planned(
         classifier(classes=range(3), solver="objective_perturbation")
@@ -120,7 +120,7 @@ def test_each_row_of_the_table_has_an_example():
         said(refusals.of_units_at_sites, PrivacyUnit.DECLARED, True),
         said(refusals.of_units_at_sites, PrivacyUnit.ROW, None),
         said(refusals.of_chunks, None, None, True),
-        said(refusals.of_groups, None, rows(DaskRows)),
+        said(refusals.of_sites, None, rows(DaskRows)),
         said(refusals.of_place, rows(DaskRows), GD()),
         said(refusals.of_place, rows(RemoteRows), DDA()),
         planned(classifier(data_norm=None, data_bounds=(-1, 1))),

@@ -123,7 +123,7 @@ def test_every_solver_goes_its_way_without_noise(solver):
         first.partial_fit(X[150:], y[150:])
         model = first
     else:
-        model.fit(X, y, groups=groups)
+        model.fit(X, y, sites=groups)
     says_that_it_is_not_private(model)
     assert np.isfinite(model.coef_).all()
     assert model.score(X, y) > 0.7
@@ -203,7 +203,7 @@ def test_bandits_learn_without_noise_also_from_a_checkpoint(policy, tmp_path):
 
 def test_sites_in_one_process_go_without_noise():
     model = DPLogisticRegression(**CLASSES, epsilon=inf, solver=DDA(noise="pairwise", rounds=10))
-    model.fit(X, LABELS, groups=np.arange(N) % 4)
+    model.fit(X, LABELS, sites=np.arange(N) % 4)
     says_that_it_is_not_private(model)
 
 

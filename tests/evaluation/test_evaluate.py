@@ -435,6 +435,7 @@ def test_a_budget_is_charged_and_refuses_before_the_model_is_asked():
     assert asked == []
 
 
+@pytest.mark.filterwarnings("ignore:evaluate was given rows that the model was fitted to")
 def test_totals_take_evaluations_for_fits_on_the_same_rows():
     X, y, _ = make_rows()
     model = DPLogisticRegression(epsilon=3.0, classes=[0, 1], data_norm=9.0).fit(X, y)
@@ -448,6 +449,8 @@ def test_totals_take_evaluations_for_fits_on_the_same_rows():
     assert np.isclose(total.epsilon, skdp.privacy.gdp.epsilon(np.sqrt(mu), 1e-5))
 
 
+@pytest.mark.filterwarnings("ignore:The pipeline publishes more")
+@pytest.mark.filterwarnings("ignore:evaluate was given rows that the model was fitted to")
 def test_a_model_that_is_not_known_to_be_private_is_warned_of():
     X, y, _ = make_rows()
     options = {"epsilon": 4.0, "metrics": ["accuracy"], "pointwise": True}

@@ -91,6 +91,7 @@ def test_regressions_are_scored_by_people():
     assert found.scores["mean_squared_error"].value == pytest.approx(expected, abs=0.01)
 
 
+@pytest.mark.filterwarnings("ignore:evaluate was given rows that the model was fitted to")
 def test_one_total_of_a_model_and_its_evaluation():
     X, y, labels = people()
     private = DPLogisticRegression(classes=[0, 1], data_norm=3.0).fit(X, y, privacy_unit=labels)

@@ -64,7 +64,7 @@ def check_model(case):
                 continue
             keywords = {} if w is None else {"sample_weight": w}
             if grouped and method == "fit" and isinstance(y, np.ndarray) and y.ndim and len(y) > 5:
-                keywords["groups"] = np.arange(len(y)) % 2
+                keywords["sites"] = np.arange(len(y)) % 2
             with charged_ledgers() as ledgers:
                 call = getattr(model, method)
                 out, failure = attempt(call, X, y, **keywords)

@@ -182,7 +182,7 @@ def check_sites(case):
     model, X, y, w, groups = case
     before = dict(vars(model))
     with charged_ledgers() as ledgers:
-        _, failure = attempt(model.fit, X, y, sample_weight=w, groups=groups)
+        _, failure = attempt(model.fit, X, y, sample_weight=w, sites=groups)
     check_receipt(model, ledgers)
     if failure is not None:
         check_untouched(model, before, failure)

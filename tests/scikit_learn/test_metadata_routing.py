@@ -26,23 +26,23 @@ def routing():
 @pytest.mark.usefixtures("routing")
 @pytest.mark.parametrize("make", MODELS.values(), ids=MODELS)
 def test_every_argument_can_be_requested(make):
-    model = make().set_fit_request(sample_weight=True, groups=True)
+    model = make().set_fit_request(sample_weight=True, sites=True)
     model.set_score_request(sample_weight=True)
     model.set_partial_fit_request(sample_weight=False)
     requests = get_routing_for_object(model)
-    assert requests.consumes("fit", ["sample_weight", "groups", "x"]) == {"sample_weight", "groups"}
+    assert requests.consumes("fit", ["sample_weight", "sites", "x"]) == {"sample_weight", "sites"}
     assert requests.consumes("score", ["sample_weight"]) == {"sample_weight"}
     assert requests.consumes("partial_fit", ["sample_weight"]) == set()
 
 
 @pytest.mark.usefixtures("routing")
 def test_sites_reach_the_solver_through_a_pipeline():
-    model = logistic(solver=DDA(rounds=3), precondition=None).set_fit_request(groups=True)
-    pipeline = make_pipeline(Normalizer(), model).fit(X, BINARY, groups=SITES)
+    model = logistic(solver=DDA(rounds=3), precondition=None).set_fit_request(sites=True)
+    pipeline = make_pipeline(Normalizer(), model).fit(X, BINARY, sites=SITES)
     sites = {event.part for event in pipeline[-1].privacy_ledger_}
     assert len(sites) == 3
-    with pytest.raises(UnsetMetadataPassedError, match="groups"):
-        make_pipeline(Normalizer(), logistic()).fit(X, BINARY, groups=SITES)
+    with pytest.raises(UnsetMetadataPassedError, match="sites"):
+        make_pipeline(Normalizer(), logistic()).fit(X, BINARY, sites=SITES)
 
 
 # Half of the rows say the opposite of the others, and weigh nothing.

@@ -222,10 +222,10 @@ def test_rows_may_come_in_any_way(rows):
 def test_of_sites_the_one_counts_that_has_spent_most():
     groups = np.repeat(["a", "b", "c"], N // 3)
     found = model(solver="auto")
-    found.fit(X, BINARY, groups=groups)
+    found.fit(X, BINARY, sites=groups)
     once = found.privacy_spent_.epsilon
     # Who was at one site then may be at another now.
-    found.fit(X, BINARY, groups=np.roll(groups, 40))
+    found.fit(X, BINARY, sites=np.roll(groups, 40))
     mu = np.sqrt(2) * gdp.mu(once, DELTA)
     assert found.privacy_spent_.epsilon == pytest.approx(gdp.epsilon(mu, DELTA), rel=1e-6)
     assert skdp.privacy_spent(found).epsilon == pytest.approx(found.privacy_spent_.epsilon)

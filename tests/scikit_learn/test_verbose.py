@@ -99,7 +99,7 @@ def test_a_fit_that_fails_says_what_it_has_spent(capsys, monkeypatch):
 
 def test_sites_and_streams_report_too(capsys):
     model = logistic(verbose=1, solver=DDA(rounds=3), precondition=None)
-    model.fit(X, BINARY, groups=np.arange(N) % 2)
+    model.fit(X, BINARY, sites=np.arange(N) % 2)
     assert "published a model" in capsys.readouterr().out
     blocks = logistic(verbose=1, solver="auto").partial_fit(X, BINARY)
     out = capsys.readouterr().out

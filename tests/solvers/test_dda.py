@@ -72,7 +72,7 @@ def solve(solver, problem, X, y, epsilon=1e12, seed=1):
 @every_variant
 @pytest.mark.by_day(7)
 def test_replays_over_sites_without_rows(solver):
-    sites = Sites.of_groups(np.random.default_rng(0).integers(0, 10, N))
+    sites = Sites.of_labels(np.random.default_rng(0).integers(0, 10, N))
     problem = replace(TASK.problem, sites=sites)
     first, ledger, transcript = record(solver, problem=problem)
     other = opened(solver, 1.0, problem)
@@ -145,7 +145,7 @@ def test_what_is_published_is_noisy(solver):
 
 @pytest.mark.nightly
 def test_sites_of_any_size_add_up_to_the_gradient_of_all_rows():
-    sites = Sites.of_groups(np.array([0] * 250 + [1] * 45 + [2] * 5))
+    sites = Sites.of_labels(np.array([0] * 250 + [1] * 45 + [2] * 5))
     problem = replace(TASK.problem, sites=sites)
     w = solve(DDA(rounds=1500), problem, TASK.X, TASK.y)
     best = solve(

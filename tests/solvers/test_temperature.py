@@ -240,7 +240,7 @@ def with_and_without(monkeypatch, fit):
         ({"class_weight": {0: 1.0, 1: 3.0}}, {}),
         ({}, {"sample_weight": np.linspace(0.2, 1.0, N)}),
         ({}, {"privacy_unit": np.arange(N) // 2}),
-        ({"solver": DDA(noise="central")}, {"groups": np.arange(N) % 3}),
+        ({"solver": DDA(noise="central")}, {"sites": np.arange(N) % 3}),
     ],
     ids=["zero-out", "bounds", "raw", "classes", "weights", "units", "sites"],
 )

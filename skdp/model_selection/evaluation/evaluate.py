@@ -43,6 +43,7 @@ from ...reporting.open_budgets import Rollback, reservation_for
 from ...reporting.privacy_ledger import PrivacyLedger
 from ...reporting.receipts import Receipt, SpendBound
 from ...reporting.total import privacy_spent
+from ...reporting.training_targets import was_fitted_to
 from ...validation import (
     PAIR,
     check_hyperparameters,
@@ -281,6 +282,13 @@ def evaluate(
         oracle, ledger = open_rows(rows, terms, noise_for(random_state))
         _warn(plan.check(n, oracle.budget.mu))
         _check_public(model, public_model)
+        if was_fitted_to(model, y_test):
+            warn_user(
+                "evaluate was given rows that the model was fitted to. Their scores are better "
+                "than those of new rows, and both have been spent on the same rows; see "
+                "skdp.privacy_spent([model, evaluation]). Keep rows apart for the test.",
+                UserWarning,
+            )
         charge.reserve(claim, begins=True)
     doubtful = False
     result.adjacency, result.confidence, result.n_samples = terms.adjacency, confidence, n

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from math import inf
@@ -21,6 +21,9 @@ from sklearn.utils import check_array
 from ...validation import sized, sizes_told
 
 T = TypeVar("T")
+
+# So many names are listed in a message.
+_LISTED = 3
 
 # Whether entries that are not finite count as zero, in place of being refused.
 _zeroing: ContextVar[bool] = ContextVar("zeroing", default=False)
@@ -145,7 +148,7 @@ def redacted(check: Callable[..., Any], *args: Any, **options: Any) -> Any:
         raise
     except Exception as error:
         kind = TypeError if isinstance(error, TypeError) else ValueError
-        message = _without_entries(str(error), options.get("input_name", "X"))
+        message = _without_entries(str(error), options.get("input_name", "X"), _wordy(args))
     # Raised here and not on the way, where it would carry an error that quotes entries.
     if message is None:
         given = " and ".join(sized(a) for a in args if not isinstance(a, BaseEstimator))
@@ -244,6 +247,16 @@ def _finite(checked: Any) -> Any:
     return checked
 
 
+def _wordy(given: Iterable[Any]) -> str:
+    """Names of columns of no numeric type, for a message; empty if there are none."""
+    frames = [g for g in given if hasattr(g, "columns") and hasattr(g, "dtypes")]
+    named = {str(n): t for g in frames for n, t in zip(g.columns, g.dtypes, strict=True)}
+    words = [name for name, kind in named.items() if getattr(kind, "kind", "O") not in "biuf"]
+    listed = ", ".join(words[:_LISTED])
+    more = f" and {len(words) - _LISTED} more" * (len(words) > _LISTED)
+    return f" in {listed}{more}" if words else ""
+
+
 def _holds_dates(given: Any) -> bool:
     """Tell whether this is a table with columns of dates, which would be read as integers."""
     if len(getattr(given, "shape", ())) != 2:
@@ -252,8 +265,11 @@ def _holds_dates(given: Any) -> bool:
     return any(getattr(t, "kind", None) in ("m", "M") for t in types)
 
 
-def _without_entries(message: str, name: str) -> str | None:
-    """A message that quotes nothing in place of one that may; None if too little is known of it."""
+def _without_entries(message: str, name: str, where: str) -> str | None:
+    """A message that quotes nothing in place of one that may; None if too little is known of it.
+
+    ``where`` says which columns are of no numeric type.
+    """
     if message.startswith(("Input X contains NaN", "Input contains NaN")):
         # The original recommends imputation, most kinds of which learn from the rows.
         return (
@@ -268,9 +284,12 @@ def _without_entries(message: str, name: str) -> str | None:
         if name != "X":
             return f"Numbers are needed; {name} holds other entries. Convert them first."
         return (
-            "Numeric features are needed; X holds entries that are not numbers. Encode them "
-            "first, for example with OneHotEncoder(categories=...)."
+            f"Numeric features are needed; X holds entries that are not numbers{where}. Encode "
+            "them first, for example with OneHotEncoder(categories=...)."
         )
+    if message.startswith("Expected unique column names"):
+        # Names are public.
+        return f"{message}. Rename the columns."
     if "too large to convert" in message:
         return "Entries that fit in double precision are needed; some integers are too large."
     if "Complex data not supported" in message:

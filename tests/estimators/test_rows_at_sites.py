@@ -1,4 +1,4 @@
-"""Rows at several sites: ``groups`` of ``fit``, alone and inside scikit-learn's tools."""
+"""Rows at several sites: ``sites`` of ``fit``, alone and inside scikit-learn's tools."""
 
 import numpy as np
 import pytest
@@ -25,8 +25,8 @@ def data(seed=0):
     X = rng.normal(size=(N, 4))
     X /= np.linalg.norm(X, axis=1, keepdims=True)
     score = X @ [1.0, -1.0, 0.5, 0.0]
-    groups = np.array(["north", "south", "west"])[rng.choice(3, N, p=[0.6, 0.3, 0.1])]
-    return X, (score > 0).astype(int), np.clip(score, -1, 1), groups
+    sites = np.array(["north", "south", "west"])[rng.choice(3, N, p=[0.6, 0.3, 0.1])]
+    return X, (score > 0).astype(int), np.clip(score, -1, 1), sites
 
 
 EVERY = [
@@ -38,14 +38,14 @@ EVERY = [
 
 
 def targets(model):
-    X, y, real, groups = data()
-    return X, y if hasattr(model, "classes") else real, groups
+    X, y, real, sites = data()
+    return X, y if hasattr(model, "classes") else real, sites
 
 
 @pytest.mark.parametrize("model", EVERY, ids=lambda m: type(m).__name__)
-def test_groups_call_for_dda_and_each_site_has_a_receipt(model):
-    X, y, groups = targets(model)
-    fitted = clone(model).fit(X, y, groups=groups)
+def test_sites_call_for_dda_and_each_site_has_a_receipt(model):
+    X, y, sites = targets(model)
+    fitted = clone(model).fit(X, y, sites=sites)
     assert fitted.score(X, y) > 0.6
     events = fitted.privacy_ledger_
     assert [event.part.label for event in events] == ["north", "south", "west"]
@@ -57,7 +57,7 @@ def test_groups_call_for_dda_and_each_site_has_a_receipt(model):
 
 
 @pytest.mark.parametrize("model", EVERY, ids=lambda m: type(m).__name__)
-def test_without_groups_rows_are_shared_out_among_nodes(model):
+def test_without_sites_rows_are_shared_out_among_nodes(model):
     X, y, _ = targets(model)
     fitted = clone(model).set_params(solver=DDA(n_nodes=5)).fit(X, y)
     assert [event.part.label for event in fitted.privacy_ledger_] == [0, 1, 2, 3, 4]
@@ -72,21 +72,21 @@ def test_several_classes():
 
 
 def test_sparse_rows_ask_the_same_queries_of_the_same_sites():
-    X, y, _, groups = data()
+    X, y, _, sites = data()
     model = DPLogisticRegression(**CLASSES, random_state=0)
     with pytest.warns(UserWarning, match="random_state is set"):
-        dense = clone(model).fit(X, y, groups=groups)
+        dense = clone(model).fit(X, y, sites=sites)
     with pytest.warns(UserWarning, match="random_state is set"):
-        sparse = clone(model).fit(sp.csr_array(X), y, groups=groups)
+        sparse = clone(model).fit(sp.csr_array(X), y, sites=sites)
     np.testing.assert_allclose(dense.coef_, sparse.coef_, rtol=1e-9)
 
 
 def test_only_the_partition_matters_not_where_rows_lie_in_the_file():
-    X, y, _, groups = data()
+    X, y, _, sites = data()
     order = np.random.default_rng(2).permutation(N)
     model = DPLogisticRegression(**{**CLASSES, "epsilon": 1e6}, solver=DDA(rounds=50))
-    first = clone(model).fit(X, y, groups=groups)
-    second = clone(model).fit(X[order], y[order], groups=groups[order])
+    first = clone(model).fit(X, y, sites=sites)
+    second = clone(model).fit(X[order], y[order], sites=sites[order])
     np.testing.assert_allclose(first.coef_, second.coef_, rtol=0.05, atol=0.05)
     facts = [[(e.part, e.count, e.sensitivity) for e in m.privacy_ledger_] for m in (first, second)]
     assert facts[0] == facts[1]
@@ -95,38 +95,38 @@ def test_only_the_partition_matters_not_where_rows_lie_in_the_file():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"solver": GD()}, r"Use solver='dda', or leave groups out"),
+        ({"solver": GD()}, r"Use solver='dda', or leave sites out"),
         ({"data_norm": None, "data_bounds": (-1, 1)}, r"nobody who may ask .* data_bounds scale"),
         ({"precondition": "full"}, r"nobody who may ask .* precondition='full'"),
         ({"solver": DDA(n_nodes=2)}, r"got n_nodes=2 and 3 sites"),
     ],
 )
 def test_what_nobody_is_trusted_with_is_refused_before_anything_is_spent(changes, message):
-    X, y, _, groups = data()
+    X, y, _, sites = data()
     model = DPLogisticRegression(**{**CLASSES, **changes})
     with pytest.raises(ValueError, match=message):
-        model.fit(X, y, groups=groups)
+        model.fit(X, y, sites=sites)
     assert not hasattr(model, "privacy_ledger_")
 
 
 def test_regression_needs_target_bounds_unless_there_is_a_curator():
-    X, _, real, groups = data()
+    X, _, real, sites = data()
     with pytest.raises(ValueError, match="target_bounds"):
-        DPLinearRegression(**BOUNDS).fit(X, real, groups=groups)
+        DPLinearRegression(**BOUNDS).fit(X, real, sites=sites)
     model = DPLinearRegression(epsilon=5.0, solver=DDA(noise="central"))
-    model.fit(X, real, groups=groups)
+    model.fit(X, real, sites=sites)
     assert {e.part is None for e in model.privacy_ledger_} == {True, False}
 
 
-@pytest.mark.parametrize("groups", [np.zeros(5), np.full(N, np.nan), np.zeros((N, 2))])
-def test_groups_that_are_not_one_label_a_row_are_refused(groups):
+@pytest.mark.parametrize("sites", [np.zeros(5), np.full(N, np.nan), np.zeros((N, 2))])
+def test_groups_that_are_not_one_label_a_row_are_refused(sites):
     X, y, *_ = data()
-    with pytest.raises(ValueError, match=r"one label (in groups|a row)"):
-        DPLogisticRegression(**CLASSES).fit(X, y, groups=groups)
+    with pytest.raises(ValueError, match=r"one label (in sites|a row)"):
+        DPLogisticRegression(**CLASSES).fit(X, y, sites=sites)
 
 
 def test_a_curator_may_whiten_count_and_search_for_bounds():
-    X, y, _, groups = data()
+    X, y, _, sites = data()
     model = DPLogisticRegression(
         epsilon=20.0,
         classes=[0, 1],
@@ -134,7 +134,7 @@ def test_a_curator_may_whiten_count_and_search_for_bounds():
         class_weight="balanced",
         solver=DDA(noise="central"),
     )
-    model.fit(X, y, groups=groups)
+    model.fit(X, y, sites=sites)
     asked = {event.query for event in model.privacy_ledger_ if event.part is None}
     assert asked == {"histogram", "second_moments", "score_scale"}
     assert model.privacy_spent_.epsilon == pytest.approx(20.0, rel=1e-6)
@@ -155,17 +155,31 @@ def routing():
 
 @pytest.mark.nightly
 def test_pipelines_and_searches_pass_groups(routing):
-    X, y, _, groups = data()
-    model = DPLogisticRegression(**CLASSES).set_fit_request(groups=True)
-    pipeline = make_pipeline(Normalizer(), model).fit(X, y, groups=groups)
+    X, y, _, sites = data()
+    model = DPLogisticRegression(**CLASSES).set_fit_request(sites=True)
+    pipeline = make_pipeline(Normalizer(), model).fit(X, y, sites=sites)
     assert len(pipeline[-1].privacy_ledger_) == 3
     search = GridSearchCV(pipeline, {"dplogisticregression__C": [0.1, 1.0]}, cv=KFold(2))
-    search.fit(X, y, groups=groups)
+    search.fit(X, y, sites=sites)
     assert len(search.best_estimator_[-1].privacy_ledger_) == 3
 
 
 def test_groups_that_nobody_asked_for_are_not_passed_on(routing):
-    X, y, _, groups = data()
-    model = DPLogisticRegression(**CLASSES).set_fit_request(groups=False)
+    X, y, _, sites = data()
+    model = DPLogisticRegression(**CLASSES).set_fit_request(sites=False)
     with pytest.raises(TypeError, match="unexpected argument"):
-        make_pipeline(Normalizer(), model).fit(X, y, groups=groups)
+        make_pipeline(Normalizer(), model).fit(X, y, sites=sites)
+
+
+def test_labels_of_people_as_sites_are_told_what_is_protected():
+    X, y, _, _ = data()
+    with pytest.warns(UserWarning, match=r"200 sites for 600 rows.*pass them as privacy_unit"):
+        DPLogisticRegression(**CLASSES).fit(X, y, sites=np.arange(N) % 200)
+
+
+def test_groups_are_refused_in_words():
+    X, y, _, _ = data()
+    model = DPLogisticRegression(**CLASSES)
+    with pytest.raises(TypeError, match=r"places that keep rows are its sites.*privacy_unit"):
+        model.fit(X, y, groups=np.arange(N) % 200)
+    assert not hasattr(model, "privacy_spent_")
