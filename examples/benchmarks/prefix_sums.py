@@ -13,7 +13,6 @@ drawing of normals included.
 from __future__ import annotations
 
 import argparse
-import pickle
 import time
 from dataclasses import dataclass
 from math import sqrt
@@ -21,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
-from skdp.privacy import SystemNoise
+from skdp.privacy import SystemNoise, secret_pickle
 from skdp.privacy.mechanisms import BLT, Toeplitz, Tree
 
 MECHANISMS = {
@@ -81,7 +80,7 @@ def run(name, length, size):
         # Of the mean of squares, carried over to its root.
         squares.std(ddof=1) / sqrt(size) / (2 * measured),
         seconds,
-        len(pickle.dumps(noise.secret_state())) / (8 * size),
+        len(secret_pickle(noise)) / (8 * size),
     )
 
 

@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
 from ..exceptions import warn_user
-from ..privacy.accounting.calculus import Calculus
+from ..privacy.accounting.calculus import Calculus, GaussianDP
 from ..privacy.oracle import Oracle
 from ..privacy.oracle_factory import PrivacyTerms
 from ..privacy.rows.base import RowStore
@@ -253,11 +253,11 @@ class DPOneHotEncoder(PrivateTransformer):
     def _always_dense(self) -> bool:
         return not self.sparse_output
 
-    def _calculus(self, delta: float) -> Calculus | None:
+    def _calculus(self, delta: float) -> Calculus:
         listed = isinstance(self.categories, list) and all(
             _listed(j, entry) is not None for j, entry in enumerate(self.categories)
         )
-        return None if listed else calculus_of_categories(delta)
+        return GaussianDP() if listed else calculus_of_categories(delta)
 
     def _checked(self, X: Any, *, reset: bool, copy: bool = False) -> list[np.ndarray]:
         self._check_layout(X)

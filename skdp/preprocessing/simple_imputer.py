@@ -9,7 +9,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
 from ..exceptions import warn_user
-from ..privacy.accounting.calculus import Calculus
+from ..privacy.accounting.calculus import Calculus, GaussianDP
 from ..privacy.oracle import Oracle
 from ..privacy.oracle_factory import PrivacyTerms
 from ..privacy.rows.base import RowStore
@@ -191,8 +191,8 @@ class DPSimpleImputer(PrivateTransformer):
     def _of_numbers(self) -> bool:
         return self.strategy in ("mean", "median")
 
-    def _calculus(self, delta: float) -> Calculus | None:
-        return calculus_of_categories(delta) if self.strategy == "most_frequent" else None
+    def _calculus(self, delta: float) -> Calculus:
+        return calculus_of_categories(delta) if self.strategy == "most_frequent" else GaussianDP()
 
     def _checked(self, X: Any, *, reset: bool, copy: bool = False) -> Any:
         if self._of_numbers:
