@@ -14,21 +14,31 @@ from skdp.privacy.rows import DenseRows
 
 
 class TwinOracle(Oracle):
-    """Answers about ``rows``; adds up what tells them from ``others``."""
+    """Answers about ``rows``; lists what tells them from ``others``."""
 
     def __init__(self, rows, others, ledger, adjacency, noise):
         super().__init__(ledger, adjacency)
         self._inner = PrivateOracle(rows, ledger, adjacency, noise)
         self._rows, self._others = rows, others
-        self.squares, self.largest = 0.0, 0.0
+        # Shared with the oracles for single problems that are made of this one.
+        self.moves = []
+
+    @property
+    def squares(self):
+        """Sum of the squares of all moves in units of the noise."""
+        return sum(in_noise**2 for in_noise, _ in self.moves)
+
+    @property
+    def largest(self):
+        """Largest move in units of its sensitivity."""
+        return max((share for _, share in self.moves), default=0.0)
 
     def _release(self, query, spend):
         mechanism = query.mechanism(self._adjacency, spend)
         move = np.linalg.norm(query.evaluate(self._rows) - query.evaluate(self._others))
         # What is no number would be lost in the largest one, and the oracle answers it by zeros.
         assert np.isfinite(move), f"{query.name} has an answer that is not finite"
-        self.squares += (move / mechanism.noise_scale) ** 2
-        self.largest = max(self.largest, move / mechanism.sensitivity)
+        self.moves.append((move / mechanism.noise_scale, move / mechanism.sensitivity))
         return self._inner._release(query, spend)
 
     def _open(self, opening):

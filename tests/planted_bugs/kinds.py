@@ -45,10 +45,10 @@ def zeros_counted_by_rows(honest, self, block):
 
 
 def missing_entries_counted_by_rows(honest, self, X, shares):
-    sums, squares = honest(self, X, shares)
+    sums, squares, missing = honest(self, X, shares)
     at_zero = self._scaled(np.zeros(X.shape[1]), slice(None))
     more = 0.0 if shares is None else len(shares) - shares.sum()
-    return sums + more * at_zero, squares + more * at_zero**2
+    return sums + more * at_zero, squares + more * at_zero**2, missing
 
 
 def weights_left_behind(honest, self):

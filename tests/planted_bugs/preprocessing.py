@@ -4,11 +4,12 @@ from dataclasses import replace
 from functools import partial
 
 import numpy as np
-from examples_of_transformers import make_rows
+from examples_of_transformers import KNOWN, make_rows
 from planted_bugs.bug import Bug, sets
 from twin_oracle import distance
 
 from skdp.preprocessing import (
+    DPPCA,
     DPKBinsDiscretizer,
     DPMinMaxScaler,
     DPQuantileTransformer,
@@ -66,10 +67,15 @@ def free_ranges(honest, self, event):
         honest(self, event)
 
 
-def receipts_of_quantiles_cover_what_neighbours_show():
-    quantiles = DPQuantileTransformer(epsilon=20.0, bounds=(-1e6, 1e6))
-    mu, _ = apart(quantiles)
-    charged = sum(e.count * (e.sensitivity / e.noise_scale) ** 2 for e in quantiles.privacy_ledger_)
+def receipts_cover_what_neighbours_show(kind):
+    transformer = kind(epsilon=20.0, bounds=KNOWN)
+    X = make_rows()
+    other = X.copy()
+    # Neither along each other nor opposite.
+    X[0], other[0] = 1e5, [1e5, -1e5, -1e5]
+    mu, _ = distance(transformer, X, other)
+    receipt = transformer.privacy_ledger_
+    charged = sum(e.count * (e.sensitivity / e.noise_scale) ** 2 for e in receipt)
     assert mu**2 <= charged, "more was told than was charged"
 
 
@@ -87,9 +93,15 @@ def half_of_the_charge(honest, self, event):
     honest(self, replace(event, noise_scale=2.0 * event.noise_scale))
 
 
+def free_components(honest, self, event):
+    if event.query != "second_moments":
+        honest(self, event)
+
+
 BUGS = (
-    Bug("quantiles that pay for half of the noise they lack", {"Ledger.charge": half_of_the_charge}, receipts_of_quantiles_cover_what_neighbours_show, "more was told than was charged"),
+    Bug("quantiles that pay for half of the noise they lack", {"Ledger.charge": half_of_the_charge}, partial(receipts_cover_what_neighbours_show, DPQuantileTransformer), "more was told than was charged"),
     Bug("quantiles of neighbours priced by one level of the tree", {"ColumnTreeQuery.sensitivity": lambda _, self, a: np.sqrt(2.0 * self.bounds.low.size)}, partial(ranges_are_found_within_their_budget, DPQuantileTransformer(epsilon=20.0, bounds=(-1e6, 1e6))), "beyond the sensitivity"),
+    Bug("components that nobody pays for", {"Ledger.charge": free_components}, partial(receipts_cover_what_neighbours_show, DPPCA), "more was told than was charged"),
     Bug("ranges of quantiles that are read off the rows", {"Transformer._checked": peeks, "QuantileLearner._settle": sets("bounds", lambda self: self.seen)}, quantiles_follow_from_answers, "another content"),
     Bug("noise for half the features", {"ColumnCellsQuery.sensitivity": lambda _, self, a: np.sqrt(len(self.columns))}, ranges_are_found_within_their_budget, "beyond the sensitivity"),
     Bug("ranges that nobody pays for", {"Ledger.charge": free_ranges}, receipts_of_scalers_cover_what_neighbours_show, "more was told than was charged"),

@@ -208,6 +208,8 @@ class ColumnTreeQuery(CountQuery):
             of_entry = np.repeat(weights, np.diff(X.indptr))
         cells = self._cells(values, features) + size * features
         counts = np.bincount(cells, of_entry, minlength=d * size).reshape(d, size)
+        # Of no entry at all they are integers.
+        counts = counts.astype(np.float64, copy=False)
         if not isinstance(X, np.ndarray):
             # Zeros are counted, not looked at.
             every = np.arange(d)
