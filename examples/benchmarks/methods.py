@@ -21,8 +21,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
 
-from skdp import DPLassoRegressor, DPLinearRegression, DPLogisticRegression
+from skdp import DPLassoRegressor, DPLinearRegression, DPLogisticRegression, DPSVMClassifier
 from skdp.preprocessing import DPStandardScaler
 from skdp.privacy.accounting import gdp
 from skdp.solvers import GD
@@ -54,11 +55,17 @@ def private(data, epsilon, delta, **settings):
     common = {"epsilon": epsilon, "delta": delta, "data_norm": data.data_norm, **settings}
     if data.is_regression:
         return DPLinearRegression(target_bounds=data.target_bounds, **common)
-    return DPLogisticRegression(classes=data.classes, **common)
+    make = DPSVMClassifier if data.margins else DPLogisticRegression
+    return make(classes=data.classes, **common)
 
 
 def predictions(model, data, X_test):
-    return model.predict(X_test) if data.is_regression else model.predict_log_proba(X_test)
+    if data.is_regression:
+        return model.predict(X_test)
+    if not data.margins:
+        return model.predict_log_proba(X_test)
+    scores = model.decision_function(X_test)
+    return two_columns(scores) if scores.ndim == 1 else log_softmax(scores, axis=1)
 
 
 def answered(model, data, X_test, *before):
@@ -101,21 +108,22 @@ def scaled(data, X, y, X_test, epsilon, delta):
 def exact(data, X, y, X_test, epsilon, delta):
     """Scikit-learn without privacy, behind its scaler if columns are raw."""
     del epsilon, delta
-    model = LinearRegression() if data.is_regression else LogisticRegression(C=100.0, max_iter=300)
+    classifier = LinearSVC() if data.margins else LogisticRegression(C=100.0, max_iter=300)
+    model = LinearRegression() if data.is_regression else classifier
     scalers = [] if data.numeric is None else [StandardScaler()]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         pipeline = make_pipeline(*scalers, model).fit(X, y)
     # One gradient an iteration; least squares have none.
-    passes = None if data.is_regression else int(model.n_iter_.max())
+    passes = None if data.is_regression else int(np.max(model.n_iter_))
     return Answer(predictions(pipeline, data, X_test), passes)
 
 
 def frequencies(data, X, y, X_test, epsilon, delta):
-    """The frequencies of the classes for every row, without privacy: what learning starts from."""
+    """The frequencies of the classes, or the mean, for every row: what learning starts from."""
     del X, epsilon, delta
     if data.is_regression:
-        return None
+        return Answer(np.full(X_test.shape[0], y.mean()))
     shares = np.bincount(y, minlength=len(data.classes)) / len(y)
     return Answer(np.tile(np.log(shares), (X_test.shape[0], 1)))
 
@@ -150,6 +158,29 @@ def floor(data, X, y, X_test, epsilon, delta):
         penalty = {"C": np.inf}
     model = private(data, epsilon, delta, solver=solver, precondition=None, **penalty)
     return answered(model.fit(X, y), data, X_test)
+
+
+def solved(data, X, y, X_test, epsilon, delta, **settings):
+    """This package with a solver of its choice, or None where the solver does not apply."""
+    model = private(data, epsilon, delta, **settings)
+    try:
+        with warnings.catch_warnings():
+            # One that says that its intervals are wide is asked for predictions only.
+            warnings.simplefilter("ignore", UserWarning)
+            model.fit(X, y)
+    except ValueError:
+        return None
+    return answered(model, data, X_test)
+
+
+def plain(data, X, y, X_test, epsilon, delta):
+    """Gradient descent in the coordinates of the features."""
+    return solved(data, X, y, X_test, epsilon, delta, solver="gd", precondition=None)
+
+
+def one_step(data, X, y, X_test, epsilon, delta):
+    """A pilot and one Newton step, for intervals."""
+    return solved(data, X, y, X_test, epsilon, delta, solver="one_step")
 
 
 def balanced(data, X, y, X_test, epsilon, delta):
@@ -199,12 +230,16 @@ METHODS = {
     "exact": exact,
     "frequencies": frequencies,
     "floor": floor,
+    "plain": plain,
+    "one_step": one_step,
     "adassp": adassp,
     "objective_perturbation": objective_perturbation,
     "output_perturbation": output,
 }
 AT_ONCE = {"diffprivlib": peers.diffprivlib}
 NAMES = (*METHODS, *AT_ONCE)
+# What a user of this package might take in place of the defaults.
+OWN = ("plain", "one_step", "adassp", "objective_perturbation")
 # Of which one answer does for all epsilons.
 WITHOUT_PRIVACY = ("exact", "frequencies")
 
