@@ -8,7 +8,8 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from skdp.privacy import Adjacency, PrivateOracle, SeededNoise, gdp
+from skdp import BudgetExceededError
+from skdp.privacy import Adjacency, PrivateOracle, SeededNoise, SystemNoise, gdp
 from skdp.privacy.accounting import Ledger, Spend, ThresholdedGaussianDP
 from skdp.privacy.mechanisms import ThresholdMechanism, spacing
 from skdp.privacy.queries import CategoryCountsQuery
@@ -202,3 +203,17 @@ def test_one_entry_turns_no_category_into_another():
     assert categories == [(1, -inf), (1, 0.5), MISSING]
     assert codes.tolist() == [2, 2, 2, 1, 0]
     assert isfinite(categories[1][1])
+
+
+def test_what_the_ledger_refuses_is_not_read():
+    rows = rows_of(OTHERS)
+    read = []
+    rows.category_counts = read.append
+    ledger = Ledger(1.0, 1e-5, calculus=ThresholdedGaussianDP(1e-7))
+    oracle = PrivateOracle(rows, ledger, Adjacency.REPLACE_ONE, SystemNoise())
+    whole = oracle.budget.whole()
+    for delta, spend in ((1e-7, Spend(2 * whole.amount)), (2e-7, whole)):
+        with pytest.raises(BudgetExceededError, match="Nothing was read"):
+            oracle.category_counts(COLUMNS, threshold_delta=delta, spend=spend)
+    assert read == []
+    assert ledger.receipt() == ()

@@ -224,8 +224,8 @@ ASKED = {
     "perturbed_minimum": (LOGISTIC, (), {}, PerturbedGaussianDP()),
     "perturbed_minimum, pure": (LOGISTIC, (), {}, PureDP()),
 }
-# Asked with a reserve, of sites or of a stream: where these are tested.
-OTHERS = {"site_gradients", "sampled_site_gradients", "stream", "gradient_scale"}
+# Asked with a reserve, of sites, categories or of a stream: where these are tested.
+OTHERS = {"category_counts", "site_gradients", "sampled_site_gradients", "stream", "gradient_scale"}
 
 
 @pytest.mark.parametrize("name", ASKED)
