@@ -49,7 +49,7 @@ _PAD = _NARROW = 0.25
 # A cell is taken for a part of the column from this share of the rows on.
 _PRUNE = 0.002
 # By how much hidden rows stretch an interval, and by what an end away from 0 is lengthened.
-_STRETCH, _LONGER = 2.0, 1.6
+_STRETCH, _LONGER = 2.0, 1.3
 # Standard deviations of noise from which on a count of rows elsewhere is believed.
 _CERTAIN = 3.0
 # A variance is known to a few standard deviations of its noise; less is as good as none.
