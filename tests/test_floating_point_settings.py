@@ -144,7 +144,7 @@ def computes():
 def privatizes():
     """A script of scikit-learn's that was made private."""
     script = make_pipeline(StandardScaler(), LogisticRegression())
-    private = skdp.privatize(script, epsilon=5.0, bounds=(-1, 1), classes=[0, 1])
+    private = skdp.privatize(script, epsilon=5.0, facts=(-1, 1), classes=[0, 1])
     for step in private.named_steps.values():
         if not isinstance(step, str):
             step.set_params(**SEED)

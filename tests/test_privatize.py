@@ -16,9 +16,9 @@ from sklearn.compose import (
     TransformedTargetRegressor,
     make_column_selector,
 )
-from sklearn.decomposition import PCA
+from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor, VotingRegressor
-from sklearn.feature_extraction.text import HashingVectorizer, TfidfTransformer, TfidfVectorizer
+from sklearn.feature_extraction.text import HashingVectorizer, TfidfTransformer
 from sklearn.feature_selection import SelectKBest
 from sklearn.frozen import FrozenEstimator
 from sklearn.impute import SimpleImputer
@@ -50,7 +50,10 @@ from sklearn.preprocessing import (
     OneHotEncoder,
     OrdinalEncoder,
     PolynomialFeatures,
+    PowerTransformer,
+    QuantileTransformer,
     RobustScaler,
+    SplineTransformer,
     StandardScaler,
     TargetEncoder,
 )
@@ -67,7 +70,19 @@ from skdp import (
     split_budget,
 )
 from skdp.model_selection import DPGridSearchCV, DPRandomizedSearchCV
-from skdp.preprocessing import BoundsScaler, DPMinMaxScaler, DPStandardScaler
+from skdp.preprocessing import (
+    DPPCA,
+    BoundsScaler,
+    DPKBinsDiscretizer,
+    DPMinMaxScaler,
+    DPOneHotEncoder,
+    DPQuantileTransformer,
+    DPRobustScaler,
+    DPSimpleImputer,
+    DPSplineTransformer,
+    DPStandardScaler,
+    DPTruncatedSVD,
+)
 from skdp.privacy import gdp
 from skdp.privatization import conversion
 from skdp.reporting import TABLE
@@ -117,7 +132,18 @@ COUNTERPARTS = [
     (ElasticNet(alpha=0.2, l1_ratio=0), DPLinearRegression, {"alpha": 0}),
     (DPLogisticRegression(epsilon=9, random_state=1), DPLogisticRegression, {"random_state": None}),
     (StandardScaler(with_mean=False), DPStandardScaler, {"with_mean": False}),
-    (RobustScaler(with_scaling=False), DPStandardScaler, {"with_std": False}),
+    (RobustScaler(with_scaling=False), DPRobustScaler, {"with_scaling": False}),
+    (RobustScaler(quantile_range=(5, 95)), DPRobustScaler, {"quantile_range": (5, 95)}),
+    (QuantileTransformer(n_quantiles=50), DPQuantileTransformer, {"n_quantiles": 50}),
+    (PowerTransformer(), DPQuantileTransformer, {"output_distribution": "normal"}),
+    (KBinsDiscretizer(4, encode="ordinal"), DPKBinsDiscretizer, {"n_bins": 4, "encode": "ordinal"}),
+    (KBinsDiscretizer(strategy="kmeans"), DPKBinsDiscretizer, {"strategy": "quantile"}),
+    (SplineTransformer(degree=2), DPSplineTransformer, {"degree": 2, "knots": "uniform"}),
+    (OneHotEncoder(min_frequency=9, drop="first"), DPOneHotEncoder, {"min_frequency": 9}),
+    (OrdinalEncoder(max_categories=9), DPOneHotEncoder, {"max_categories": 9}),
+    (PCA(3, whiten=True), DPPCA, {"n_components": 3, "whiten": True}),
+    (TruncatedSVD(3), DPTruncatedSVD, {"n_components": 3}),
+    (SimpleImputer(strategy="median"), DPSimpleImputer, {"strategy": "median"}),
     (MinMaxScaler(feature_range=(0, 2)), DPMinMaxScaler, {"feature_range": (0, 2)}),
     (MaxAbsScaler(), DPMinMaxScaler, {"feature_range": (-1, 1)}),
 ]  # fmt: skip
@@ -239,15 +265,11 @@ class OwnScaler(StandardScaler):
 
 
 REFUSED = {
-    "PCA": (PCA(2), "GaussianRandomProjection"),
+    "PCA": (PCA(0.9), "pass a whole number"),
     "SelectKBest": (SelectKBest(k=2), "l1 penalty"),
-    "KBinsDiscretizer": (KBinsDiscretizer(), "SplineTransformer"),
     "TargetEncoder": (TargetEncoder(), "OneHotEncoder"),
     "Nystroem": (Nystroem(), "RBFSampler"),
     "RBFSampler": (RBFSampler(gamma="scale"), "pass a number"),
-    "SimpleImputer": (SimpleImputer(), "strategy='constant'"),
-    "TfidfVectorizer": (TfidfVectorizer(), "HashingVectorizer"),
-    "OneHotEncoder": (OneHotEncoder(), r"pass (them|those)"),
     "Own": (Own(), "FunctionTransformer"),
     "OwnScaler": (OwnScaler(), "FunctionTransformer"),
 }
@@ -298,7 +320,7 @@ def test_a_model_without_a_counterpart_is_refused_with_a_substitute(name):
 
 def test_all_that_is_refused_is_named_at_once():
     with pytest.raises(ValueError, match=r"(?s)- pca: PCA .*- selectkbest: SelectKBest .*- svc: "):
-        private(make_pipeline(PCA(), SelectKBest(), SVC()))
+        private(make_pipeline(PCA("mle"), SelectKBest(), SVC()))
 
 
 def test_a_function_of_the_user_is_believed_and_warned_of():
@@ -347,20 +369,20 @@ def test_a_scaler_stays_in_front_of_what_depends_on_units(behind):
     made = private(make_pipeline(Normalizer(), StandardScaler(), *behind))
     assert kinds(made)[1] is DPStandardScaler
     # Free where ranges are known.
-    made = private(make_pipeline(StandardScaler(), *behind), bounds=(0, 100))
+    made = private(make_pipeline(StandardScaler(), *behind), facts=(0, 100))
     assert kinds(made)[0] is BoundsScaler
 
 
 def test_known_ranges_go_where_they_are_of_use():
     bounds = (X.min(axis=0) - 1, X.max(axis=0) + 1)
-    made = private(make_pipeline(StandardScaler(), Ridge()), bounds=bounds)
+    made = private(make_pipeline(StandardScaler(), Ridge()), facts=bounds)
     assert made[-1].data_bounds is bounds
-    assert private(Lasso(), bounds=(-3, 2)).feature_bound == 3
-    assert private(Lasso(), bounds={"a": (-3, 2), "b": (0, 7)}).feature_bound == 7
-    made = private(make_pipeline(StandardScaler(), PolynomialFeatures(), Ridge()), bounds=bounds)
+    assert private(Lasso(), facts=(-3, 2)).feature_bound == 3
+    assert private(Lasso(), facts={"a": (-3, 2), "b": (0, 7)}).feature_bound == 7
+    made = private(make_pipeline(StandardScaler(), PolynomialFeatures(), Ridge()), facts=bounds)
     assert made[-1].data_bounds == (-1.0, 1.0)
     by_number = [("a", StandardScaler(), [1]), ("b", MinMaxScaler(), [2, 3]), ("d", "drop", [0])]
-    made = private(make_pipeline(ColumnTransformer(by_number), Ridge()), bounds=bounds)
+    made = private(make_pipeline(ColumnTransformer(by_number), Ridge()), facts=bounds)
     ends = [step.bounds for _, step, _ in made[0].transformers[:2]]
     assert ends == [
         ([bounds[0][1]], [bounds[1][1]]),
@@ -374,13 +396,13 @@ def test_ranges_of_some_columns_are_used_before_others_are_put_beside_them():
     codes = OneHotEncoder(categories=[["a", "b"]])
     for given in (["x", "y"], np.array(["x", "y"])):
         columns = ColumnTransformer([("n", numbers, given), ("c", codes, ["z"])])
-        made = private(make_pipeline(columns, Ridge()), bounds={"y": (0, 2), "x": (0, 1)})
+        made = private(make_pipeline(columns, Ridge()), facts={"y": (0, 2), "x": (0, 1)})
         scaler = made[0].transformers[0][1][-1]
         assert type(scaler) is BoundsScaler
         assert scaler.bounds == ([0, 0], [1, 2])
         assert made[-1].data_bounds == (-1.0, 1.0)
     plain = ColumnTransformer([("n", "passthrough", ["x"]), ("c", codes, ["z"])])
-    made = private(make_pipeline(plain, Ridge()), bounds={"x": (0, 1)})
+    made = private(make_pipeline(plain, Ridge()), facts={"x": (0, 1)})
     assert type(made[0].transformers[0][1]) is BoundsScaler
 
 
@@ -533,7 +555,8 @@ def mixed(encoder):
     return make_pipeline(ColumnTransformer(columns), LogisticRegression())
 
 
-FACTS = {"classes": [0, 1], "categories": {"sex": ["Female", "Male"]}}
+SEXES = {"sex": ["Female", "Male"]}
+FACTS = {"classes": [0, 1], "facts": SEXES}
 
 
 @pytest.mark.parametrize(
@@ -544,10 +567,10 @@ def test_columns_of_a_table_are_private_by_facts_alone(encoder):
     script = mixed(encoder)
     made = private(script, **FACTS)
     assert made[0].transformers[0][1] == "passthrough"
-    known = private(script, **FACTS, bounds={"age": (17, 90), "hours": (1, 99)})
+    known = private(script, classes=[0, 1], facts=SEXES | {"age": (17, 90), "hours": (1, 99)})
     assert type(known[0].transformers[0][1]) is BoundsScaler
     ordinal = isinstance(encoder, OrdinalEncoder)
-    assert known[-1].data_bounds == (None if ordinal else (-1.0, 1.0))
+    assert known[-1].data_bounds == (([-1.0] * 3, [1.0] * 3) if ordinal else (-1.0, 1.0))
     for model in (made, known):
         model.fit(table, y)
         with warnings.catch_warnings():
@@ -558,10 +581,13 @@ def test_columns_of_a_table_are_private_by_facts_alone(encoder):
         assert model.predict(table.assign(sex="Other")).shape == y.shape
 
 
-def test_columns_that_are_chosen_by_type_need_categories_at_the_encoder():
+def test_columns_that_are_chosen_by_type_need_types_where_facts_are_about_them():
     chosen = [("codes", OneHotEncoder(), make_column_selector(dtype_include=object))]
     script = make_pipeline(ColumnTransformer(chosen), LogisticRegression())
-    with pytest.raises(ValueError, match="pass them to the encoder"):
+    with pytest.warns(PrivacyLeakWarning, match=r"pass facts=X\.dtypes to skdp\.privatize"):
+        made = private(script, classes=[0, 1])
+    assert type(made[0].transformers[0][1]) is DPOneHotEncoder
+    with pytest.raises(ValueError, match=r"columntransformer__codes takes, .* facts=\[X.dtypes"):
         private(script, **FACTS)
     chosen[0] = ("codes", OneHotEncoder(categories=[["f", "m"]]), chosen[0][2])
     with pytest.warns(PrivacyLeakWarning, match="list the columns"):
@@ -571,13 +597,13 @@ def test_columns_that_are_chosen_by_type_need_categories_at_the_encoder():
 
 def test_a_model_that_is_private_already_gets_the_facts_that_it_lacks():
     own = DPLogisticRegression(epsilon=9.0, adjacency="zero_out")
-    made = private(make_pipeline(StandardScaler(), own), classes=[0, 1], bounds=(0, 1))
+    made = private(make_pipeline(StandardScaler(), own), classes=[0, 1], facts=(0, 1))
     assert (made[-1].classes, made[-1].data_bounds) == ([0, 1], (0.0, 1.0))
     assert (made[-1].epsilon, made[-1].adjacency) == (1.0, "replace_one")
     assert private(make_pipeline(Normalizer(), DPLassoRegressor()))[-1].data_norm == 1.0
-    assert private(DPLassoRegressor(), bounds=(-2, 1)).feature_bound == 2.0
-    with pytest.warns(UserWarning, match="no step needs them"):
-        kept = private(DPLinearRegression(data_norm=3.0), bounds=(0, 1))
+    assert private(DPLassoRegressor(), facts=(-2, 1)).feature_bound == 2.0
+    with pytest.warns(UserWarning, match="no step asks"):
+        kept = private(DPLinearRegression(data_norm=3.0), facts=(0, 1))
     assert (kept.data_norm, kept.data_bounds) == (3.0, None)
 
 
@@ -593,17 +619,13 @@ def test_facts_that_nobody_has_a_use_for_are_told():
         private(Ridge(), classes=[0, 1])
     with pytest.raises(ValueError, match="given target_bounds, and there is no regressor"):
         private(LogisticRegression(), **KNOWN)
-    with pytest.raises(ValueError, match="given categories of 'race'"):
-        private(mixed(OneHotEncoder()), categories={"sex": ["f", "m"], "race": ["a"]})
-    with pytest.warns(UserWarning, match="given bounds, and no step needs them"):
-        private(make_pipeline(Normalizer(), Ridge()), bounds=(0, 1))
-    with pytest.raises(
-        ValueError, match=r"bounds for all columns of columntransformer__numbers .* none for hours"
-    ):
-        private(mixed(OneHotEncoder()), **FACTS, bounds={"age": (0, 1)})
+    with pytest.warns(UserWarning, match="given facts about 'race', and no step asks"):
+        private(mixed(OneHotEncoder()), facts={"sex": ["f", "m"], "race": ["a"]})
+    with pytest.warns(UserWarning, match="given facts about all columns, and no step asks"):
+        private(make_pipeline(Normalizer(), Ridge()), facts=(0, 1))
     behind = make_pipeline(SimpleImputer(strategy="constant"), Ridge())
-    with pytest.raises(ValueError, match="in the order of the columns for ridge"):
-        private(behind, bounds={"a": (0, 1)})
+    with pytest.raises(ValueError, match="needs the order of the columns for ridge"):
+        private(behind, facts={"a": (0, 1)})
 
 
 def test_targets_that_are_transformed_have_bounds_on_their_scale():
@@ -724,7 +746,7 @@ def test_names_of_steps_and_what_they_return_stay():
     script = Pipeline([("a", StandardScaler()), ("b", PolynomialFeatures()), ("c", Ridge())])
     script.named_steps["a"].set_output(transform="pandas")
     pytest.importorskip("pandas", reason="needs pandas: pip install 'skdp[test]'")
-    made = private(script, bounds=(-100, 100), **KNOWN)
+    made = private(script, facts=(-100, 100), **KNOWN)
     assert [name for name, _ in made.steps] == ["a", "b", "c"]
     assert hasattr(made.named_steps["a"].fit_transform(X), "columns")
 
@@ -737,16 +759,20 @@ def test_names_of_steps_and_what_they_return_stay():
             {},
             r"got the class StandardScaler for type; make",
         ),
-        (Ridge(), {"bounds": [(0, 1), (5, 20)]}, r"got a list of 2 items; write all low ends"),
-        (Ridge(), {"bounds": ((0, 1), (5, 20))}, r"write all low ends and all high ends"),
-        (Ridge(), {"bounds": {"a": 3}}, r"pairs of numbers by column, got a dict of 1 item"),
+        (
+            Ridge(),
+            {"facts": [(0, 1), (5, 20)]},
+            r"got two ranges of all columns; write all low ends",
+        ),
+        (Ridge(), {"facts": ((0, 1), (5, 20))}, r"one for each column, \(\[low"),
+        (Ridge(), {"facts": {"a": 3}}, r"as a fact about 'a', got 3"),
         (LogisticRegression, {}, r"got the class LogisticRegression; make one of it"),
         ("logistic", {}, r"with fit and get_params, got 'logistic'"),
         (X, {}, r"got an array of shape \(2000, 4\)"),
         (Ridge(), {"epsilon": 0}, r"needs epsilon > 0 and delta in \(0, 1\), got epsilon=0"),
         (Ridge(), {"epsilon": "1"}, "needs a number for epsilon"),
         (Ridge(), {"target_bounds": 10}, r"target_bounds=\(low, high\), two numbers, got 10"),
-        (Ridge(), {"categories": [["a"]]}, "categories as a dictionary of lists by column"),
+        (Ridge(), {"facts": 3}, "needs facts as a dictionary by column"),
         (Ridge(), {"adjacency": "add_remove"}, "add_remove"),
     ],
 )
@@ -786,13 +812,14 @@ def test_caches_seeds_and_layouts_that_would_tell_of_rows_are_changed(tmp_path):
 def test_the_plan_says_what_facts_would_save():
     _, plan = privatize(make_pipeline(StandardScaler(), Ridge()), epsilon=1.0, return_plan=True)
     assert {fact.argument for fact in plan.wanted} == {
-        "bounds=(low, high)",
+        "facts=(low, high)",
         "target_bounds=(low, high)",
     }
-    planned = skdp.plan(DPLinearRegression(), 1_000_000, 10).bounds
-    assert sum(share for name, share in planned if name != "target_bounds") == pytest.approx(0.14)
-    assert "14% of its budget" in str(plan)
-    _, plan = privatize(Ridge(), epsilon=1.0, bounds=(0, 1), **KNOWN, return_plan=True)
+    for n, said in ((1_000_000, "{:.0%} of its budget"), (500, "up to {:.0%} where rows are few")):
+        planned = skdp.plan(DPLinearRegression(), n, 10).bounds
+        share = sum(share for name, share in planned if name != "target_bounds")
+        assert said.format(share) in str(plan)
+    _, plan = privatize(Ridge(), epsilon=1.0, facts=(0, 1), **KNOWN, return_plan=True)
     assert plan.wanted == ()
 
 

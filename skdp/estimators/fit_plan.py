@@ -39,6 +39,7 @@ from .stages import (
     TargetRange,
     TotalWeight,
 )
+from .steps_in_front import StepsInFront
 
 Kind = TypeVar("Kind", bound=Stage)
 # Share of mu^2 that a forecast takes bounds to cost at most.
@@ -88,6 +89,9 @@ class FitPlan(PrivacyTerms):
         Whether columns are brought to one scale by ranges that are given, or found if noise allows.
     assumption : str or None
         Sentence on what the solver puts in place of something that parameters leave open.
+    in_front : tuple of str
+        Private steps in front of the model, if it is in a pipeline; the budget and the number of
+        features are those of the model.
     """
 
     estimator: str
@@ -104,6 +108,7 @@ class FitPlan(PrivacyTerms):
     from_model: bool
     scaled: bool
     assumption: str | None
+    in_front: tuple[str, ...] = ()
 
     def stage(self, kind: type[Kind]) -> Kind | None:
         """The stage of a kind, if the fit has one.
@@ -150,6 +155,7 @@ class FitPlan(PrivacyTerms):
             f"{self.n_features:,} features; {kind}",
             f"  budget: epsilon = {self.epsilon:g}, delta = {self.delta:.1e}, "
             f"{self.adjacency.value}",
+            *([f"  beside steps in front: {'; '.join(self.in_front)}"] if self.in_front else []),
             f"  paid for first: {first}",
             f"  solver: {_brief(self.solver)}, {why}",
             *([] if self.assumption is None else [f"  assumed: {self.assumption}"]),
@@ -407,8 +413,9 @@ def plan(*args: Any, **facts: Any) -> Plan | FitPlan:
     Parameters
     ----------
     *args : estimator or int
-        A private linear model or nothing, then ``n_samples`` and ``n_features``: the size of the
-        data that will be fitted, without the intercept.
+        A private linear model, a pipeline that ends in one, such as :func:`skdp.privatize` makes,
+        or nothing; then ``n_samples`` and ``n_features``: the size of the data that will be
+        fitted, without the intercept and before all steps.
     **facts
         For a forecast alone:
 
@@ -490,14 +497,22 @@ def _plan_of_fit(
     privacy_unit: bool = False,
 ) -> FitPlan:
     """Plan of ``model.fit`` with rows of such public facts, by a copy of the model."""
-    name = type(model).__name__
-    if not hasattr(model, "_tell_columns"):
-        raise ValueError(
-            "plan needs a private linear model, or n_samples and n_features alone, got a "
-            f"{name}. Pass the model inside of it."
-        )
     require("n_samples", n_samples, Integral, 1, inf)
     require("n_features", n_features, Integral, 1, inf)
+    if not hasattr(model, "_tell_columns"):
+        inner = StepsInFront.of(model, int(n_features))
+        if not hasattr(inner.model, "_tell_columns"):
+            raise ValueError(
+                "plan needs a private linear model, a pipeline that ends in one, or n_samples and "
+                f"n_features alone, got a {type(model).__name__}. Pass what skdp.privatize makes "
+                "of it, or the model inside of it."
+            )
+        kind = {"sparse": sparse, "weighted": weighted, "classes": classes, "sites": sites}
+        kind |= {"n_targets": n_targets, "privacy_unit": privacy_unit}
+        of_model = _plan_of_fit(inner.model, n_samples, inner.n_features, **kind)
+        said = "; ".join(filter(None, (of_model.assumption, inner.assumption))) or None
+        return replace(of_model, in_front=inner.spending, assumption=said)
+    name = type(model).__name__
     if n_targets is not None:
         require("n_targets", n_targets, Integral, 1, inf)
     check_parameters(model)

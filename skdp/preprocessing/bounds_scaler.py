@@ -8,7 +8,7 @@ from typing import Any, ClassVar, final
 import numpy as np
 
 from ..problem.column_bounds import ColumnBounds, ColumnScaling
-from ..validation import PAIR, SCALERS, with_advice
+from ..validation import PAIR, SCALERS, one_of, with_advice
 from .base import FreeTransformer
 from .scaler import Scaler, checked_range
 
@@ -29,9 +29,10 @@ class BoundsScaler(Scaler, FreeTransformer):
         Each a number for all features or one for each feature, ``([low, ...], [high, ...])``; or a
         dictionary of pairs (low, high) by column name. Bounds that were read off the data make a
         model behind them not private.
-    feature_range : (float, float), default=(-1.0, 1.0)
+    feature_range : (float, float) or 'auto', default=(-1.0, 1.0)
         The common range (a, b). One around zero suits a private linear model best, because rows are
-        shortest then.
+        shortest then. ``'auto'`` is what the models do with ``data_bounds``: features that begin at
+        0 are brought to [0, 1], so that zeros stay zeros, and all others to [-1, 1].
 
     Attributes
     ----------
@@ -66,11 +67,11 @@ class BoundsScaler(Scaler, FreeTransformer):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         "bounds": ["array-like"],
-        "feature_range": [PAIR],
+        "feature_range": [PAIR, one_of("auto")],
     }
 
     @with_advice(SCALERS)
-    def __init__(self, bounds: Any, *, feature_range: tuple[float, float] = (-1.0, 1.0)) -> None:
+    def __init__(self, bounds: Any, *, feature_range: Any = (-1.0, 1.0)) -> None:
         self.bounds = bounds
         self.feature_range = feature_range
 
@@ -93,6 +94,8 @@ class BoundsScaler(Scaler, FreeTransformer):
         return self._scaling(self._given_bounds(self.bounds))
 
     def _scaling(self, bounds: ColumnBounds) -> ColumnScaling:
+        if isinstance(self.feature_range, str):
+            return ColumnScaling.of_bounds(bounds, sparse=False)
         a, b = checked_range(type(self).__name__, self.feature_range)
         factor = (b - a) / (2 * bounds.half_width)
         shift = bounds.centre - (0.5 * a + 0.5 * b) / factor

@@ -1,6 +1,7 @@
 """Private counterparts of estimators of scikit-learn's."""
 
+from .facts import PublicFact
 from .privatize import privatize
 from .privatize_plan import PlannedStep, PrivatizePlan, WantedFact
 
-__all__ = ["PlannedStep", "PrivatizePlan", "WantedFact", "privatize"]
+__all__ = ["PlannedStep", "PrivatizePlan", "PublicFact", "WantedFact", "privatize"]

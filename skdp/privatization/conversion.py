@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from inspect import signature
-from math import sqrt
+from math import fsum, sqrt
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_regressor
-from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
+from sklearn.compose import (
+    ColumnTransformer,
+    TransformedTargetRegressor,
+    make_column_selector,
+)
 from sklearn.ensemble import VotingRegressor
-from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer, TfidfVectorizer
+from sklearn.feature_extraction.text import (
+    CountVectorizer,
+    HashingVectorizer,
+    TfidfTransformer,
+    TfidfVectorizer,
+)
 from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import GridSearchCV, ParameterGrid, RandomizedSearchCV
 from sklearn.pipeline import FeatureUnion, Pipeline
@@ -38,12 +48,14 @@ from ..reporting.counterparts import Counterpart, Given, NoCounterpartError
 from ..reporting.open_budgets import BudgetedEstimator
 from ..reporting.registry import SCALERS, TABLE, Columns
 from ..validation import SEARCHES, shown
+from .facts import Facts
 from .privatize_plan import PlannedStep, WantedFact, written
 
 _TEXT = (CountVectorizer, HashingVectorizer, TfidfVectorizer)
-# Share of the budget for scalers. Between a tenth and three tenths models hardly differ, but with
-# 3,750 rows of 100 columns a tenth does not find the ranges that a lasso needs.
-_SCALER_SHARE = 0.2
+# Share of the budget for steps that learn in front of a model. Of scalers between a tenth and three
+# tenths hardly differ, but with 3,750 rows of 100 columns a tenth does not find the ranges that a
+# lasso needs. More than a tenth finds categories that bring more noise than they tell.
+_SHARES, _OTHER_SHARE, _MOST_SHARE = {"DPOneHotEncoder": 0.1, "DPSimpleImputer": 0.1}, 0.2, 0.4
 # A grid of so few points is tried in full, see docs/how_to/model_selection.md.
 _FEW_POINTS = 3
 # Functions that keep the order of targets, so that bounds of targets can go through them.
@@ -59,14 +71,23 @@ _SCALING_MODELS = (
     estimators.DPLogisticRegression,
     estimators.DPSVMClassifier,
 )
-# Of a data set with rows enough for all that a fit does where there are enough.
-_USUAL_SIZE = 1_000_000, 10
+# Of a data set with rows enough for all that a fit does where there are enough, and of a small one.
+_USUAL_SIZE, _SMALL_SIZE = (1_000_000, 10), (500, 10)
+# Number of columns that words are hashed to.
+_WORDS = 2**12
+# Columns of words up to which rows beside others are dense, so that no row can turn the layout.
+_FEW_WORDS = 2**9
+_HASHED = "words are hashed, because a vocabulary would be read off the rows"
+_OF_ROWS = "It is about words of all rows."
 _METHOD = "calls a method of an estimator, which may have been fitted; put that in its place"
 _OF_SEARCHES = {
     **SEARCHES,
     "scoring": "On private rows a score is a mean over rows of a bounded number.",
     "random_state": "A seed would make the noise known.",
 }
+
+# Steps that make several columns of each.
+_BASES = (preprocessing.DPKBinsDiscretizer, preprocessing.DPSplineTransformer)
 
 _Made = tuple[Any, Columns]
 _Reasons = list[tuple[str, str]]
@@ -78,18 +99,22 @@ class Conversion:
 
     Parameters
     ----------
-    bounds, classes, target_bounds, categories : object
-        Public facts as given to :func:`skdp.privatize`; None if not.
+    facts : Facts
+        What is public of the columns.
+    target : object
+        Name of the target among the facts; None if they do not tell of it.
+    classes, target_bounds : object
+        As given to :func:`skdp.privatize`; None if not.
     adjacency : str
         Neighbouring relation of all private steps.
     unit : PrivacyUnit
         What fits are going to protect.
     """
 
-    bounds: Any
+    facts: Facts
+    target: Any
     classes: Any
     target_bounds: Any
-    categories: Mapping[Any, Any] | None
     adjacency: str
     unit: PrivacyUnit
     steps: list[PlannedStep] = field(default_factory=list, init=False)
@@ -97,7 +122,8 @@ class Conversion:
     refused: list[str] = field(default_factory=list, init=False)
     tied: bool = field(default=False, init=False)
     used: set[str] = field(default_factory=set, init=False)
-    used_categories: set[Any] = field(default_factory=set, init=False)
+    # Columns of which the model finds ranges.
+    raw: dict[Any, None] = field(default_factory=dict, init=False)
 
     def whole(self, estimator: Any) -> Any:
         """The counterpart of an estimator, without a budget.
@@ -107,7 +133,14 @@ class Conversion:
         estimator : estimator
             A clone, of which parts may be used anew.
         """
-        known = Columns(self.bounds, given=self.bounds is not None)
+        facts = self.facts
+        if self.classes is None:
+            self.classes = facts.categories_of(self.target)
+        if self.target_bounds is None:
+            self.target_bounds = facts.range_of(self.target)
+        known = Columns(facts.ranges, listed=facts.names, given=facts.ranges is not None)
+        if facts.names is not None:
+            known = self._of_columns(known, facts.names)
         return self._converted(estimator, "", known)[0]
 
     def _converted(self, thing: Any, path: str, known: Columns) -> _Made:
@@ -118,14 +151,17 @@ class Conversion:
             return self._ours(thing, path, known)
         if type(thing) in _WALKS:
             return _WALKS[type(thing)](self, thing, path, known)
+        changed = self._list_categories(thing, known)
         try:
             found = verdicts.counterpart_of(thing)
         except NoCounterpartError as failure:
             return self._refuse(thing, path, str(failure))
         if found is None:
-            return self._row_wise(thing, path, known)
+            return self._row_wise(thing, path, known, changed)
         if type(thing) in SCALERS:
             return self._scaler(found, thing, path, known)
+        if hasattr(preprocessing, found.kind):
+            return self._learner(found, thing, path, known)
         return self._model(found, thing, path, known), Columns()
 
     def _refuse(self, thing: Any, path: str, why: str) -> _Made:
@@ -165,11 +201,16 @@ class Conversion:
         made, outs = [], []
         for name, part, *listed in getattr(thing, attribute):
             at = _joined(path, name)
+            listed = [self._chosen(columns, at) for columns in listed]
+            if listed and _listed(listed[0]) == []:
+                # Nothing is fitted to no columns, so that nothing is paid.
+                self._note(at, part, "'drop'", why="it has no columns")
+                part = "drop"
             # Parts that see the same columns are to have them on different scales.
             own = self._own(known, listed[0], at) if listed else known._replace(scaled_later=False)
-            ranges = own.given and own.bounds is not None
+            ranges = own.given and own.known
             if listed and own.scaled_later and ranges and _is(part, "passthrough"):
-                new, out = self._bounded(part, at, own, (-1.0, 1.0))
+                new, out = self._bounded(part, at, own, "auto")
             else:
                 new, out = self._converted(part, at, own)
             made.append((name, new, *listed))
@@ -184,12 +225,18 @@ class Conversion:
         """The columns of a ColumnTransformer that no part has, and the layout of all."""
         outs = []
         if not _is(thing.remainder, "drop"):
-            others = known._replace(bounds=known.common, named=False, norm=None, listed=None)
-            at = _joined(path, "remainder")
-            thing.remainder, out = self._converted(
-                thing.remainder, at, others._replace(beside=True)
-            )
-            outs.append(out)
+            at, others = _joined(path, "remainder"), None
+            taken = [_listed(columns) for _, _, columns in thing.transformers]
+            if known.listed is not None and None not in taken:
+                named = {_named(c, known.listed, at) for some in taken for c in some or []}
+                others = [name for name in known.listed if name not in named]
+            own = self._own(known, slice(None) if others is None else others, at)
+            if others == []:
+                thing.remainder = "drop"
+            else:
+                own = own._replace(named=False, norm=None)
+                thing.remainder, out = self._converted(thing.remainder, at, own)
+                outs.append(out)
         wanted = 1.0 if any(_makes_text(step) for _, step, _ in thing.transformers) else 0.0
         if thing.sparse_threshold != wanted:
             thing.sparse_threshold = wanted
@@ -197,28 +244,49 @@ class Conversion:
             self._note(path, thing, "kept", changed=[(f"sparse_threshold={wanted:g}", why)])
         return outs
 
+    def _chosen(self, columns: Any, at: str) -> Any:
+        """The columns of a part of a ColumnTransformer, listed if public types choose them."""
+        if type(columns) is not make_column_selector:
+            return columns
+        listed = self.facts.chosen_by(columns)
+        if listed is None and self.facts.given:
+            raise ValueError(
+                f"privatize needs types of all columns to find out which {at} takes, got facts "
+                "without; add the types of a frame, facts=[X.dtypes, {...}], which reads no rows, "
+                "or list the columns."
+            )
+        return columns if listed is None else listed
+
     def _own(self, known: Columns, columns: Any, at: str) -> Columns:
         """Public facts about the columns that one part of a ColumnTransformer gets."""
         given, names = known.bounds, _listed(columns)
-        unknown = known._replace(bounds=None, norm=None, listed=names, beside=True)
-        if names is None or given is None or known.common is not None:
-            return unknown._replace(bounds=known.common)
-        if isinstance(given, Mapping):
-            lacking = [c for c in names if c not in given]
-            if len(lacking) == len(names):
-                return unknown
-            if lacking:
-                raise ValueError(
-                    f"privatize needs bounds for all columns of {at} or for none, got none for "
-                    f"{', '.join(map(str, lacking[:3]))}{', ...' if len(lacking) > 3 else ''}; "
-                    "add them, or make two steps of it."
-                )
-            pairs = [given[c] for c in names]
-            return unknown._replace(bounds=([low for low, _ in pairs], [high for _, high in pairs]))
-        if not all(isinstance(c, int) for c in names):
-            return unknown
-        ends = [[float(np.ravel(end)[c if np.ndim(end) else 0]) for c in names] for end in given]
-        return unknown._replace(bounds=(ends[0], ends[1]))
+        if names is not None and known.listed is not None:
+            names = [_named(name, known.listed, at) for name in names]
+        own = known._replace(bounds=known.common, norm=None, beside=True, width=None)
+        if names is None:
+            return own._replace(listed=None)
+        own = own._replace(listed=names, width=len(names))
+        if given is None or known.common is not None:
+            return own
+        if isinstance(given, Mapping) and known.listed is None:
+            return self._of_columns(own._replace(bounds=given), names)
+        if known.listed is None and not all(isinstance(c, int) for c in names):
+            return own
+        places = names if known.listed is None else map(known.listed.index, names)
+        ranges = _in_order([known.range_of(place) for place in places])
+        return own._replace(bounds=ranges, partial=True)
+
+    def _of_columns(self, known: Columns, names: list[Any]) -> Columns:
+        """Public facts about columns whose names are known, with ranges in their order."""
+        known = known._replace(width=len(names))
+        if not isinstance(known.bounds, Mapping):
+            return known
+        ranges = _in_order([known.bounds.get(name) for name in names])
+        known = known._replace(bounds=ranges, partial=True)
+        if known.bounds is not None and not known.known:
+            # They reach the model, or whatever else finds the others.
+            self._take_ranges(known)
+        return known
 
     def _target(self, thing: TransformedTargetRegressor, path: str, known: Columns) -> _Made:
         if _of_an_estimator(thing.func) or _of_an_estimator(thing.inverse_func):
@@ -376,25 +444,37 @@ class Conversion:
         if known.bounds is None:
             return {}
         if kind is estimators.DPLassoRegressor:
-            return {"feature_bound": _largest(self._usable(known, path))}
+            return {"feature_bound": _largest(self._usable(known, path))} if known.known else {}
         if self.tied or _tied(parameters):
             return {}
         return {"data_bounds": self._usable(known, path)}
 
     def _given(self, fact: str) -> Any:
         self.used.add(fact)
-        return getattr(self, fact)
+        found = getattr(self, fact)
+        if found is not None and self.target is not None:
+            self.facts.take(self.target, "categories" if fact == "classes" else "range")
+        return found
 
     def _usable(self, known: Columns, path: str) -> Any:
         """Bounds that a step can be given, which go by name only where columns have names."""
-        if isinstance(known.bounds, Mapping) and not known.named:
+        if isinstance(known.bounds, Mapping) and not (known.named or known.partial):
             raise ValueError(
-                f"privatize needs bounds=(low, high) in the order of the columns for {path}, "
-                "because a step in front of it returns columns without names, got a dictionary."
+                f"privatize needs the order of the columns for {path}, because a step in front of "
+                "it returns columns without names, got ranges by name alone; add the types of a "
+                "frame, facts=[X.dtypes, {...}], or pass ([low, ...], [high, ...])."
             )
-        if known.bounds is self.bounds:
-            self.used.add("bounds")
+        self._take_ranges(known)
         return known.bounds
+
+    def _take_ranges(self, known: Columns) -> None:
+        """Note ranges that a step relies on, if they are those that the user has given."""
+        if known.given and self.facts.common is not None:
+            self.facts.take(None, "range")
+        elif known.given:
+            for name in known.listed or self.facts.ranges:
+                if self.facts.range_of(name) is not None:
+                    self.facts.take(name, "range")
 
     def _wants_of(self, model: Any, path: str) -> None:
         """Note the facts that a model would be better off with."""
@@ -404,53 +484,73 @@ class Conversion:
         if has.get("classes", "none") is None:
             why = "a leak, of which fit warns: the set of labels is read off y"
             self._want(path, "classes=[...]", why)
-        shares = dict(_usual_plan(model))
-        shares.pop(TargetCheck.bound, None)
+        shares, few = _usual_plan(model, *_USUAL_SIZE), _usual_plan(model, *_SMALL_SIZE)
         targets, columns = shares.pop("target_bounds", None), sum(shares.values())
+        few.pop("target_bounds", None)
         known = any(has.get(name) is not None for name in (*_GIVEN, "feature_bound"))
-        if columns and not known and (lasso or not (self.tied or _tied(has))):
+        if columns and (self.raw or not known) and (lasso or not (self.tied or _tied(has))):
             tells = ", and noise where features are selected"
-            why = tells if lasso else "; for columns without a long tail"
-            self._want(path, "bounds=(low, high)", f"{columns:.0%} of its budget{why}")
+            why = tells if lasso else f", up to {sum(few.values()):.0%} where rows are few"
+            argument = _by_name(list(self.raw), "(low, high)")
+            self._want(path, argument, f"{columns:.0%} of its budget{why}")
         if targets:
             why = f"{targets:.0%} of its budget, up to 25% where rows are few"
             self._want(path, "target_bounds=(low, high)", why)
 
     def _scaler(self, found: Counterpart, thing: Any, path: str, known: Columns) -> _Made:
-        # Ranges of some of the columns cannot be told to the model behind.
-        ranges = known.given and known.bounds is not None
+        ranges = known.given and known.known
         if known.scaled_later and not (known.beside and ranges):
             why = "the model behind brings columns to one scale by itself"
             self._note(path, thing, "'passthrough'", why=why)
+            self.raw |= dict.fromkeys(self._without_range(known))
             return "passthrough", known
         if ranges:
-            range_ = found.parameters.get("feature_range", (-1.0, 1.0))
+            range_ = found.parameters.get("feature_range", "auto")
             return self._bounded(thing, path, known, range_)
-        self._want(path, "bounds=(low, high)", "all of its budget")
-        after = written(found.kind, found.parameters)
-        self._note(path, thing, after, left_out=found.left_out)
-        kind = getattr(preprocessing, found.kind)
-        made = _like(thing, kind(**found.parameters, adjacency=self.adjacency))
+        return self._learner(found, thing, path, known._replace(bounds=None, given=False))
+
+    def _learner(self, found: Counterpart, thing: Any, path: str, known: Columns) -> _Made:
+        """A step that learns privately, by a budget of its own and the facts that it takes."""
+        kind, given = getattr(preprocessing, found.kind), dict(found.parameters)
+        takes = signature(kind).parameters
+        if "categories" in takes:
+            # Of a whole table without a list of its columns those that facts name are known.
+            names = known.listed or ([] if known.beside or not known.named else self.facts.given)
+            told = {name: self.facts.categories_of(name) for name in names}
+            listed = [name for name, categories in told.items() if categories is not None]
+            if listed:
+                given["categories"] = [*told.values()] if known.listed else told
+            for name in listed:
+                self.facts.take(name, "categories")
+            argument = _by_name([name for name in told if name not in listed], "[...]")
+            self._want(path, argument, "what it spends, and categories of few rows")
+        elif "bounds" not in takes or given.get("strategy") == "most_frequent":
+            pass
+        elif known.given and known.known:
+            given["bounds"] = self._usable(known, path)
+        else:
+            saves = "all of its budget" if type(thing) in SCALERS else "half of its budget"
+            lacking = self._without_range(known)
+            self._want(path, _by_name(lacking, "(low, high)"), saves)
+        made = _like(thing, kind(**given, adjacency=self.adjacency))
+        after = written(found.kind, given)
+        self._note(path, thing, after, why=found.remark, left_out=found.left_out)
         return made, _columns_after(made, known)
 
-    def _bounded(self, thing: Any, path: str, known: Columns, range_: tuple[float, float]) -> _Made:
+    def _without_range(self, known: Columns) -> list[Any]:
+        """Names of columns whose ranges nobody has given, if names are known."""
+        return [name for name in known.listed or [] if self.facts.range_of(name) is None]
+
+    def _bounded(self, thing: Any, path: str, known: Columns, range_: Any) -> _Made:
         """A scaler by ranges that are known, which is free."""
         bounds = self._usable(known, path)
-        self.used.add("bounds")
         made = preprocessing.BoundsScaler(bounds, feature_range=range_)
         after = written("BoundsScaler", {"bounds": bounds, "feature_range": range_})
         self._note(path, thing, after, why="free, by ranges that you know")
         return _like(thing, made), _columns_after(made, known)
 
-    def _row_wise(self, thing: Any, path: str, known: Columns) -> _Made:
+    def _row_wise(self, thing: Any, path: str, known: Columns, changed: _Reasons) -> _Made:
         """A step that learns nothing if its parameters are right; all others are refused."""
-        changed: _Reasons = []
-        if type(thing) in (OneHotEncoder, OrdinalEncoder) and isinstance(thing.categories, str):
-            listed = self._categories_of(known.listed)
-            if listed is None:
-                return self._refuse(thing, path, _wanted_categories(known.listed))
-            thing.categories = listed
-            changed.append(("categories", "As given."))
         if type(thing) is FunctionTransformer and _of_an_estimator(thing.func):
             return self._refuse(thing, path, _METHOD)
         changed += self._told_to_forget(thing)
@@ -462,7 +562,7 @@ class Conversion:
         after = verdicts.columns_after(thing, known)
         if type(thing) is PolynomialFeatures and after.bounds is not None:
             # Of the ranges that were given follow those of products.
-            self.used.add("bounds")
+            self._take_ranges(known)
         return thing, after
 
     def _told_to_forget(self, step: Any) -> _Reasons:
@@ -478,13 +578,32 @@ class Conversion:
         step.set_params(**{name: value for name, (value, _) in changes.items()})
         return [(f"{name}={shown(value)}", why) for name, (value, why) in changes.items()]
 
-    def _categories_of(self, names: list[Any] | None) -> list[Any] | None:
-        """Categories of the columns of an encoder, if they were all given."""
-        given = self.categories
-        if given is None or names is None or any(name not in given for name in names):
-            return None
-        self.used_categories.update(names)
-        return [list(given[name]) for name in names]
+    def _list_categories(self, thing: Any, known: Columns) -> _Reasons:
+        """Let an encoder have the categories of its columns, if facts list them all."""
+        if type(thing) not in (OneHotEncoder, OrdinalEncoder) or not known.listed:
+            return []
+        listed = [self.facts.categories_of(name) for name in known.listed]
+        if not isinstance(thing.categories, str) or None in listed:
+            return []
+        thing.categories = listed
+        for name in known.listed:
+            self.facts.take(name, "categories")
+        return [("categories", "As given.")]
+
+    def _words(self, thing: Any, path: str, known: Columns) -> _Made:
+        """Counts of words, hashed where they would be looked up in a vocabulary of the rows."""
+        if thing.vocabulary is not None:
+            return self._row_wise(thing, path, known, [])
+        given = Given(thing, {})
+        of_words = given.same(*sorted({*HashingVectorizer().get_params()} - {"norm"}))
+        size = {"n_features": thing.max_features or _WORDS}
+        made: Any = HashingVectorizer(norm=None, **size, **of_words)
+        if type(thing) is TfidfVectorizer:
+            weights = TfidfTransformer(use_idf=False, **given.same("norm", "sublinear_tf"))
+            made = Pipeline([("words", made), ("weights", weights)])
+        left = [(f"{name}={shown(value)}", _OF_ROWS) for name, value in given.left.items()]
+        self._note(path, thing, written("HashingVectorizer", size), why=_HASHED, left_out=left)
+        return self._converted(_like(thing, made), path, known)
 
 
 _WALKS: Mapping[type, Callable[[Conversion, Any, str, Columns], _Made]] = {
@@ -495,6 +614,8 @@ _WALKS: Mapping[type, Callable[[Conversion, Any, str, Columns], _Made]] = {
     VotingRegressor: Conversion._parallel,
     GridSearchCV: Conversion._search,
     RandomizedSearchCV: Conversion._search,
+    CountVectorizer: Conversion._words,
+    TfidfVectorizer: Conversion._words,
 }
 
 
@@ -507,14 +628,20 @@ def weights_of_steps(estimator: Any) -> dict[str, float]:
         Private.
     """
     steps = private_steps(estimator)
-    scalers = [path for path, step in steps.items() if isinstance(step, PrivateTransformer)]
-    others = len(steps) - len(scalers)
-    if not (scalers and others):
-        return dict.fromkeys(steps, 1 / max(1, len(steps)))
-    return {
-        path: _SCALER_SHARE / len(scalers) if path in scalers else (1 - _SCALER_SHARE) / others
-        for path in steps
+    kinds = {
+        path: type(step).__name__ if type(step).__name__ in _SHARES else ""
+        for path, step in steps.items()
+        if isinstance(step, PrivateTransformer)
     }
+    if not kinds or len(kinds) == len(steps):
+        return dict.fromkeys(steps, 1 / max(1, len(steps)))
+    # Steps of one kind share what one of them would get.
+    counts = Counter(kinds.values())
+    found = {p: _SHARES.get(kind, _OTHER_SHARE) / counts[kind] for p, kind in kinds.items()}
+    least = min(1.0, _MOST_SHARE / fsum(found.values()))
+    found = {path: share * least for path, share in found.items()}
+    left = (1 - fsum(found.values())) / (len(steps) - len(found))
+    return {path: found.get(path, left) for path in steps}
 
 
 def _joined(path: str, name: str) -> str:
@@ -548,7 +675,7 @@ def _scales(thing: Any) -> bool | None:
     if isinstance(thing, BudgetedEstimator):
         return kind in _SCALING_MODELS and not _tied(thing.get_params(deep=False))
     found = _possible_counterpart(thing)
-    if found is None or getattr(estimators, found.kind) not in _SCALING_MODELS:
+    if found is None or getattr(estimators, found.kind, None) not in _SCALING_MODELS:
         return False
     return not _tied(found.parameters)
 
@@ -593,31 +720,53 @@ def _columns_after(ours: Any, before: Columns) -> Columns:
     if kind is preprocessing.RowNormClipper:
         return Columns(None, False, float(ours.max_norm))
     if kind in (preprocessing.BoundsScaler, preprocessing.DPMinMaxScaler):
-        low, high = map(float, ours.feature_range)
+        auto = isinstance(ours.feature_range, str)
+        low, high = map(float, (-1.0, 1.0) if auto else ours.feature_range)
         clips = kind is preprocessing.BoundsScaler or ours.clip
         return before._replace(bounds=(low, high) if clips else None, named=False, norm=None)
-    if kind is preprocessing.DPStandardScaler:
-        return before._replace(bounds=None, named=False, norm=None)
-    return Columns(named=False)
+    if kind in (preprocessing.DPStandardScaler, preprocessing.DPRobustScaler):
+        return before._replace(bounds=None, named=False, norm=None, given=False)
+    if kind is preprocessing.DPQuantileTransformer:
+        bounds = (0.0, 1.0) if ours.output_distribution == "uniform" else None
+        return before._replace(bounds=bounds, named=False, norm=None, given=False)
+    if kind is preprocessing.DPSimpleImputer and not ours.add_indicator:
+        return before._replace(named=False, norm=None)
+    if kind is preprocessing.DPOneHotEncoder or (kind in _BASES and _within_one(ours)):
+        norm = sqrt(len(before.listed)) if before.listed else None
+        return Columns((0.0, 1.0), False, norm)
+    return Columns(named=False, width=getattr(ours, "n_components", None))
+
+
+def _within_one(ours: Any) -> bool:
+    """Tell whether splines or bins lie between 0 and 1, those of a feature with a sum of 1."""
+    return getattr(ours, "encode", "onehot") != "ordinal" and getattr(
+        ours, "extrapolation", "constant"
+    ) in ("constant", "periodic")
 
 
 def _side_by_side(parts: list[Columns]) -> Columns:
     """Public facts about the columns of several parts together."""
-    ranges = [part.common for part in parts]
-    norms = [part.norm for part in parts]
-    bounds, norm = None, None
-    if parts and None not in ranges:
-        bounds = min(r[0] for r in ranges if r), max(r[1] for r in ranges if r)
+    ranges, norms = [part.common for part in parts], [part.norm for part in parts]
+    widths, norm = [part.width for part in parts], None
     if parts and None not in norms:
         norm = sqrt(sum(n * n for n in norms if n))
-    return Columns(bounds, False, norm)
+    # Behind a part of unknown width nobody knows the places of columns.
+    counted = widths.index(None) if None in widths else len(parts)
+    pairs = [part.range_of(j) for part in parts[:counted] for j in range(part.width or 0)]
+    width = len(pairs) if counted == len(parts) else None
+    if parts and None not in ranges:
+        common = min(r[0] for r in ranges if r), max(r[1] for r in ranges if r)
+        return Columns(common, False, norm, width=width)
+    bounds = dict(enumerate(pairs)) if any(pairs) else None
+    bounds = bounds if width is None else _in_order(pairs)
+    return Columns(bounds, False, norm, width=width, partial=True)
 
 
 def _makes_text(step: Any) -> bool:
     """Tell whether a step counts words, of which there are too many to be stored densely."""
     if type(step) is Pipeline:
         return any(_makes_text(part) for _, part in step.steps)
-    return isinstance(step, _TEXT)
+    return isinstance(step, _TEXT) and getattr(step, "n_features", _WORDS) > _FEW_WORDS
 
 
 def _of_an_estimator(function: Any) -> bool:
@@ -635,14 +784,31 @@ def _listed(columns: Any) -> list[Any] | None:
     return None if any(isinstance(name, bool) for name in names) else names
 
 
-def _wanted_categories(names: list[Any] | None) -> str:
-    if names is None:
-        return (
-            "reads its categories off the rows; pass them to the encoder, categories=[...], or "
-            "name its columns in a list, in a ColumnTransformer, and pass categories by name"
-        )
-    listed = ", ".join(f"{name!r}: [...]" for name in names)
-    return f"reads its categories off the rows; pass those that may occur, categories={{{listed}}}"
+def _named(column: Any, names: list[Any], at: str) -> Any:
+    """Name of a column that a ColumnTransformer lists by name or number."""
+    if column in names:
+        return column
+    if isinstance(column, int) and -len(names) <= column < len(names):
+        return names[column]
+    raise ValueError(
+        f"privatize needs columns that facts name for {at}, got {shown(column)}; correct it, or "
+        "name it among the facts."
+    )
+
+
+def _by_name(names: list[Any], form: str) -> str:
+    """Words of the argument that gives facts about some columns, or about all."""
+    if names:
+        return f"facts={{{', '.join(f'{name!r}: {form}' for name in names)}}}"
+    return "facts=(low, high)" if form == "(low, high)" else f"facts={{column: {form}}}"
+
+
+def _in_order(pairs: list[tuple[float, float] | None]) -> Any:
+    """Ranges as ``data_bounds``: of all columns, or by place, with None for those to be found."""
+    known = [pair for pair in pairs if pair is not None]
+    if pairs and len(known) == len(pairs):
+        return [low for low, _ in known], [high for _, high in known]
+    return dict(enumerate(pairs)) if known else None
 
 
 def _largest(bounds: Any) -> float:
@@ -651,14 +817,16 @@ def _largest(bounds: Any) -> float:
     return float(max(np.max(np.abs(np.asarray(end, dtype=float))) for end in ends))
 
 
-def _usual_plan(model: PrivateLinearModel) -> tuple[tuple[str, float], ...]:
-    """Bounds that the model is going to pay for where rows are many, with their shares."""
+def _usual_plan(model: PrivateLinearModel, n_samples: int, n_features: int) -> dict[str, float]:
+    """Bounds that the model is going to pay for by the size of the data, with their shares."""
     classes = [0, 1] if getattr(model, "classes", 0) is None else None
     try:
-        return plan(model, *_USUAL_SIZE, classes=classes).bounds
+        shares = dict(plan(model, n_samples, n_features, classes=classes).bounds)
     except ValueError:
         # A model of the user's, which asks for what is not usual.
-        return ()
+        return {}
+    shares.pop(TargetCheck.bound, None)
+    return shares
 
 
 def _values(part: Any, name: str, values: Any) -> tuple[dict[str, Any], str]:
@@ -676,14 +844,15 @@ def _values(part: Any, name: str, values: Any) -> tuple[dict[str, Any], str]:
         made = [verdicts.counterpart_of(part, **{name: value}) for value in values]
     except NoCounterpartError as failure:
         return {}, f"A value {failure}."
-    each = [one.parameters for one in made if one is not None]
-    if any(one is not None and one.kind != found.kind for one in made):
-        return {}, "Its values stand for different models; make a search for each."
+    each = [one.parameters for one in made if one is not None and one.kind == found.kind]
+    if len(each) < len(made):
+        return {}, "Its values stand for different classes; make a search for each."
     moved = {p for p in set().union(*each) if any(e.get(p) != each[0].get(p) for e in each)}
     if len(moved) != 1:
         return {}, found.reason_for(name)
     (ours,) = moved
-    default = signature(getattr(estimators, found.kind)).parameters[ours].default
+    kind = getattr(estimators, found.kind, None) or getattr(preprocessing, found.kind)
+    default = signature(kind).parameters[ours].default
     listed: list[Any] = []
     for one in each:
         value = one.get(ours, default)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..validation import shown
+from .facts import PublicFact, in_words
 
 
 def written(kind: str, parameters: dict[str, Any]) -> str:
@@ -102,6 +103,8 @@ class PrivatizePlan:
     labels : tuple of str
         Arguments of ``fit`` that carry labels of privacy units to all private steps; empty if rows
         are to be protected.
+    facts : tuple of PublicFact
+        What steps take to be public of columns, each with where it comes from.
     """
 
     epsilon: float
@@ -111,6 +114,7 @@ class PrivatizePlan:
     wanted: tuple[WantedFact, ...]
     sharing: str
     labels: tuple[str, ...] = ()
+    facts: tuple[PublicFact, ...] = ()
 
     def __str__(self) -> str:
         lines = [
@@ -123,6 +127,9 @@ class PrivatizePlan:
         if self.labels:
             given = ", ".join(f"{name}=labels" for name in self.labels)
             lines.append(f"  protects all rows of one privacy unit together by fit(X, y, {given})")
+        if self.facts:
+            lines.append("  taken to be public:")
+            lines += [f"    {sentence}" for sentence in in_words(self.facts)]
         if self.wanted:
             lines.append("  worth passing, if known without looking at the rows:")
             lines += [f"    {fact}" for fact in self.wanted]

@@ -1,4 +1,4 @@
-"""Private counterparts of scikit-learn's linear models and scalers, by parameters alone.
+"""Private counterparts of scikit-learn's linear models and transformers, by parameters alone.
 
 Each function takes the parameters of one and returns the name of a class of this package and
 parameters of that which say what those have said.
@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from inspect import signature
 from math import inf
+from numbers import Integral, Real
 from typing import Any
 
 from ..validation import CLASSIFIERS, REGRESSORS, SCALERS, shown
@@ -37,8 +38,6 @@ _REASONS: Mapping[str, Mapping[str, str]] = {
     "DPSVMClassifier": {**CLASSIFIERS, **_OF_MODELS},
     "DPLinearRegression": {**REGRESSORS, **_OF_MODELS},
     "DPLassoRegressor": {**REGRESSORS, **_OF_MODELS},
-    "DPStandardScaler": SCALERS,
-    "DPMinMaxScaler": SCALERS,
 }
 
 
@@ -48,7 +47,7 @@ class NoCounterpartError(ValueError):
 
 @dataclass(frozen=True, eq=False)
 class Counterpart:
-    """Private counterpart of a model or scaler.
+    """Private counterpart of a model or transformer.
 
     Parameters
     ----------
@@ -80,9 +79,9 @@ class Counterpart:
         name : str
             The parameter.
         """
-        reasons, scaler = _REASONS[self.kind], "The private scaler has no such choice."
-        otherwise = "Means nothing to a private fit." if reasons is not SCALERS else scaler
-        return reasons.get(name, otherwise)
+        if self.kind in _REASONS:
+            return _REASONS[self.kind].get(name, "Means nothing to a private fit.")
+        return SCALERS.get(name, "The private step has no such choice.")
 
 
 class Given:
@@ -119,7 +118,8 @@ class Given:
         return {ours: self._values[name] for name, ours in pairs.items() if name in self._set}
 
 
-Translation = Callable[[Given], tuple[str, dict[str, Any]]]
+# None stands for parameters with which nothing is learned.
+Translation = Callable[[Given], tuple[str, dict[str, Any]] | None]
 
 
 def changed_parameters(thing: Any) -> dict[str, Any]:
@@ -272,3 +272,88 @@ def range_scaler(p: Given) -> tuple[str, dict[str, Any]]:
     """Scaler by ranges; without a choice the range that comes out is [-1, 1]."""
     low, high = p.take("feature_range", (-1.0, 1.0))
     return "DPMinMaxScaler", {"feature_range": (float(low), float(high))}
+
+
+def robust_scaler(p: Given) -> tuple[str, dict[str, Any]]:
+    """Scaler by medians and other quantiles."""
+    same = ("with_centering", "with_scaling", "quantile_range", "unit_variance")
+    return "DPRobustScaler", p.same(*same)
+
+
+# Other transformers.
+
+
+def quantiles(p: Given) -> tuple[str, dict[str, Any]]:
+    """Transformer to a uniform or a normal distribution."""
+    return "DPQuantileTransformer", p.same("n_quantiles", "output_distribution")
+
+
+def powers(p: Given) -> tuple[str, dict[str, Any]]:
+    """Transformer to a normal distribution, by quantiles in place of a power."""
+    p.same("method", "standardize")
+    return "DPQuantileTransformer", {"output_distribution": "normal"}
+
+
+def components(p: Given) -> tuple[str, dict[str, Any]]:
+    """Principal components, as many as are asked for."""
+    number = p.take("n_components")
+    if number is not None and not isinstance(number, Integral):
+        raise NoCounterpartError(
+            f"has n_components={shown(number)}, which chooses their number by exact variances; "
+            "pass a whole number"
+        )
+    return "DPPCA", p.same("n_components", "whiten")
+
+
+def singular_vectors(p: Given) -> tuple[str, dict[str, Any]]:
+    """Singular vectors of columns that are not centred."""
+    return "DPTruncatedSVD", p.same("n_components")
+
+
+def bins(p: Given) -> tuple[str, dict[str, Any]]:
+    """Bins between quantiles, or of one width; of clusters there is no counterpart."""
+    strategy = () if p.take("strategy") == "kmeans" else ("strategy",)
+    return "DPKBinsDiscretizer", p.same("n_bins", "encode", *strategy)
+
+
+def splines(p: Given) -> tuple[str, dict[str, Any]] | None:
+    """Splines with knots at quantiles, or at equal distances."""
+    knots = p.take("knots")
+    if not isinstance(knots, str):
+        return None
+    same = ("n_knots", "degree", "include_bias", "handle_missing")
+    ours = {"knots": knots, **p.same(*same)}
+    if p.take("extrapolation") in ("constant", "linear"):
+        ours |= p.same("extrapolation")
+    p.take("sparse_output")
+    return "DPSplineTransformer", ours
+
+
+def one_hot(p: Given) -> tuple[str, dict[str, Any]] | None:
+    """Encoder that finds the frequent ones of categories that are not listed."""
+    if not isinstance(p.take("categories"), str):
+        return None
+    p.same("handle_unknown", "sparse_output")
+    return "DPOneHotEncoder", p.same("min_frequency", "max_categories", "dtype")
+
+
+def ordinal(p: Given) -> tuple[str, dict[str, Any]] | None:
+    """Encoder of categories without an order, which only a list of them would give."""
+    if not isinstance(p.take("categories"), str):
+        return None
+    p.same("handle_unknown", "unknown_value", "encoded_missing_value", "dtype")
+    return "DPOneHotEncoder", p.same("min_frequency", "max_categories")
+
+
+def imputer(p: Given) -> tuple[str, dict[str, Any]] | None:
+    """Imputer by means, medians or the most frequent values."""
+    if p.take("strategy") == "constant":
+        return None
+    mark = p.take("missing_values")
+    # NaN is not equal to itself.
+    if isinstance(mark, str) or (isinstance(mark, Real) and mark == mark):
+        raise NoCounterpartError(
+            f"takes {shown(mark)} for what is missing; put NaN in its place when the table is read"
+        )
+    p.same("keep_empty_features")
+    return "DPSimpleImputer", p.same("strategy", "fill_value", "add_indicator")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import asdict, dataclass
 from math import ceil, exp, inf, isfinite, isinf, sqrt
 from typing import Any, final
 
+import numpy as np
 from scipy.special import ndtr, ndtri
 
 from ..privacy.accounting.events import Event, GaussianEvent, Part, Site, SiteGaussianEvent
@@ -67,8 +68,11 @@ _ALL_ROWS = "all rows of one privacy unit together"
 # Parameters that are facts about rows, which the guarantee takes to be public.
 _FACTS = (
     *("classes", "data_norm", "data_bounds", "bounds", "target_bounds", "feature_bound"),
-    *("norm", "arms", "reward_bounds", "horizon"),
+    *("norm", "arms", "reward_bounds", "horizon", "categories", "vocabulary", "fill_value"),
+    "knots",
 )
+# Entries of an array up to which it is written out.
+_WRITTEN = 100
 _OF_RELEASES = "purpose", "query", "mechanism", "count", "parts"
 _RECOMPUTE = "give its JSON to examples/recompute_report.py, which needs nothing but Python"
 
@@ -272,7 +276,7 @@ def _facts(
         rule=rule,
         trust=_trust(events),
         fits=fits,
-        public=_public(models),
+        public=_public(found),
         cautions=[*found.refused, *found.leaks, *_cautions(total, n_samples, fits)],
     )
     if rule == "stated":
@@ -499,18 +503,33 @@ def _trust(events: Sequence[Event]) -> str:
     return "; ".join(_TRUST.get(kind, kind) for kind in sorted(kinds)) if kinds else _CENTRAL
 
 
-def _public(models: Sequence[Any]) -> list[str]:
+def _public(found: Found) -> list[str]:
     """Sentences about what the guarantee takes to be known without the rows."""
+    models = found.models.values()
     # Bounds that are not given were found by queries, which are among the releases.
     declared = any(getattr(m, "privacy_unit_", "") == PrivacyUnit.DECLARED for m in models)
     counted = "privacy units" if declared else "rows"
     lines = [f"numbers of {counted} and of features, names of columns, and all parameters"]
-    for model in models:
-        given = model.get_params(deep=False)
-        listed = [f"{n}={shown(given[n])}" for n in _FACTS if given.get(n) is not None]
-        if listed:
-            lines.append(f"given for {type(model).__name__}: {', '.join(listed)}")
-    return lines
+    for part in (*models, *found.steps):
+        given = part.get_params(deep=False)
+        # Words say how a step is to find a fact.
+        told = [n for n in _FACTS if given.get(n) is not None and not isinstance(given[n], str)]
+        if told:
+            listed = ", ".join(f"{name}={_in_full(given[name])}" for name in told)
+            lines.append(f"given for {type(part).__name__}: {listed}")
+    return [*lines, *found.facts]
+
+
+def _in_full(value: Any) -> str:
+    """A fact with all that it lists, short of large arrays."""
+    if isinstance(value, np.ndarray) and value.size <= _WRITTEN:
+        value = value.tolist()
+    if isinstance(value, Mapping):
+        return f"{{{', '.join(f'{_in_full(n)}: {_in_full(v)}' for n, v in value.items())}}}"
+    if isinstance(value, list | tuple | range):
+        listed = ", ".join(map(_in_full, value))
+        return f"({listed})" if isinstance(value, tuple) else f"[{listed}]"
+    return shown(value)
 
 
 def _cautions(spent: PrivacySpent, n_samples: int | None, fits: list[dict[str, Any]]) -> list[str]:

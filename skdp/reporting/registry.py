@@ -143,6 +143,10 @@ class Columns(NamedTuple):
         Whether the ranges are those that the user knows of these columns.
     scaled_later : bool
         Whether whatever follows brings columns to one scale by itself.
+    width : int or None
+        Number of columns, if it is known beforehand.
+    partial : bool
+        Whether a mapping has the ranges of some columns, by their places.
     """
 
     bounds: Any = None
@@ -152,6 +156,20 @@ class Columns(NamedTuple):
     beside: bool = False
     given: bool = False
     scaled_later: bool = False
+    width: int | None = None
+    partial: bool = False
+
+    @property
+    def known(self) -> bool:
+        """True if ranges of all columns are known."""
+        return self.bounds is not None and not (self.partial and isinstance(self.bounds, Mapping))
+
+    def range_of(self, place: int) -> tuple[float, float] | None:
+        """The range of the column at a place; None if it is not known."""
+        if self.common is not None or not isinstance(self.bounds, tuple):
+            return self.bounds.get(place) if isinstance(self.bounds, Mapping) else self.common
+        low, high = (np.broadcast_to(end, self.width or np.shape(end)) for end in self.bounds)
+        return float(low[place]), float(high[place])
 
     @property
     def common(self) -> tuple[float, float] | None:
@@ -241,10 +259,16 @@ def _held(thing: Any, attributes: tuple[str, ...]) -> list[tuple[str, Any]] | No
             held = [(attribute.removesuffix("_"), held)]
         for k, part in enumerate(held):
             if isinstance(part, list | tuple):
-                found.append((part[0], part[1]))
+                # To no columns of a ColumnTransformer nothing is fitted.
+                found += [] if len(part) > 2 and _none(part[2]) else [(part[0], part[1])]
             elif (type(part).__module__, type(part).__name__) != _CONSTANT:
                 found.append((f"{attribute}[{k}]", part))
     return found
+
+
+def _none(columns: Any) -> bool:
+    """Tell whether a list of columns is empty."""
+    return isinstance(columns, list | tuple | np.ndarray) and len(columns) == 0
 
 
 # Parameters by which estimators learn or tell something of rows.
@@ -367,11 +391,11 @@ _WORDS = Rule("reads its vocabulary off the rows", "pass vocabulary=[...], or us
 _COMPONENTS = Rule("takes its number of components from the number of rows, which is secret with privacy_unit", "pass a number as n_components", lambda s: isinstance(s.n_components, str), of_units=True)
 _SELECTED = (
     Rule("chooses columns by a function, which may look at rows", "list the columns", _by_function),
-    Rule("chooses columns by their types, which one entry can turn if they were not declared when rows were read", "list the columns", _by_type, "leaks"),
+    Rule("chooses columns by their types, which one entry can turn if they were not declared when rows were read", "list the columns, or pass facts=X.dtypes to skdp.privatize", _by_type, "leaks"),
     Rule("returns sparse or dense columns by the share of zeros, which one row can turn", {"sparse_threshold": 0}, _layout_varies, "leaks"),
 )
 _CATEGORIES = (
-    Rule("reads its categories off the rows", "pass categories=[...]", lambda s: isinstance(s.categories, str)),
+    Rule("reads its categories off the rows", "pass categories=[...], or use skdp.preprocessing.DPOneHotEncoder", lambda s: isinstance(s.categories, str)),
     Rule("counts how often categories occur", {"min_frequency": None, "max_categories": None}),
     Rule("cuts listed categories to whole numbers, or fails, if all entries of a column are whole", "list whole numbers or texts in categories", _cut, "leaks"),
 )
@@ -380,13 +404,13 @@ _ONE_HOT = (
     Rule("warns if a row has a category that was not listed", {"handle_unknown": "ignore", "drop": None}, lambda s: s.handle_unknown == "warn" or s.drop is not None, "leaks"),
 )
 _IMPUTER = (
-    Rule("fills gaps by statistics of the rows", "pass strategy='constant', a fill_value and keep_empty_features=True", lambda s: s.strategy != "constant"),
+    Rule("fills gaps by statistics of the rows", "pass strategy='constant', a fill_value and keep_empty_features=True, or use skdp.preprocessing.DPSimpleImputer", lambda s: s.strategy != "constant"),
     Rule("notes which columns are empty", {"keep_empty_features": True}),
     Rule("notes which columns have gaps", "leave add_indicator out", lambda s: s.add_indicator),
 )
 _SPLINES = (
     Rule("fills gaps by the least entry of a column", {"sparse_output": False}, _filled_by_rows),
-    Rule("takes knots from the rows", "pass an array of knots", lambda s: isinstance(s.knots, str)),
+    Rule("takes knots from the rows", "pass an array of knots, or use skdp.preprocessing.DPSplineTransformer", lambda s: isinstance(s.knots, str)),
     Rule("raises an error for a row outside its knots", {"extrapolation": "constant"}, lambda s: s.extrapolation == "error", "leaks"),
 )
 # fmt: on
@@ -400,12 +424,23 @@ def _range(step: Any, before: Columns) -> Columns:
 
 
 def _norm(step: Any, before: Columns) -> Columns:
-    return Columns(None, False, 1.0 if step.norm in ("l1", "l2") else None)
+    width = getattr(step, "n_features", before.width)
+    if step.norm not in ("l1", "l2"):
+        return Columns(None, False, width=width)
+    return Columns((-1.0, 1.0), False, 1.0, width=width)
 
 
 def _codes(step: Any, before: Columns) -> Columns:
-    listed = not isinstance(step.categories, str)
-    return Columns((0.0, 1.0), False, sqrt(len(step.categories)) if listed else None)
+    listed = [] if isinstance(step.categories, str) else step.categories
+    width = sum(map(len, listed)) if step.drop is None else 0
+    return Columns((0.0, 1.0), False, sqrt(len(listed)) or None, width=width or None)
+
+
+def _places(step: Any, before: Columns) -> Columns:
+    """Numbers of listed categories; -1 stands for others."""
+    listed = [] if isinstance(step.categories, str) else step.categories
+    ends = [-1.0] * len(listed), [max(1.0, len(categories) - 1.0) for categories in listed]
+    return Columns(ends if listed else None, False, width=len(listed) or None)
 
 
 def _products(step: Any, before: Columns) -> Columns:
@@ -417,15 +452,15 @@ def _products(step: Any, before: Columns) -> Columns:
 # Rows of one kind.
 
 
-def _refused(why: str, counterpart: Translation | None = None) -> Entry:
+def _refused(why: str, counterpart: Translation | None = None, remark: str = "") -> Entry:
     """Row of a class that reads rows by itself, or has not been examined."""
-    return Entry(Verdict("refused", why), counterpart=counterpart)
+    return Entry(Verdict("refused", why), counterpart=counterpart, remark=remark)
 
 
-def _free(*rules: Rule, after: Callable[[Any, Columns], Columns] | None = None) -> Entry:
+def _free(*rules: Rule, **facts: Any) -> Entry:
     """Row of a step that handles each row by itself, but for parameters."""
     why = "handles each row by itself and learns nothing"
-    return Entry(Verdict("covered", why), rules, after=after)
+    return Entry(Verdict("covered", why), rules, **facts)
 
 
 def _sums(*rules: Rule, **facts: Any) -> Entry:
@@ -446,8 +481,8 @@ _L1 = "use a model with an l1 penalty"
 _READS_LABELS = "reads the set of labels off y, so that one row can add a label, and a model"
 _SEVERAL = "DPLogisticRegression and DPSVMClassifier take several classes by themselves"
 _SEEDS = f"sets random_state of what it fits, from which anyone can compute the noise; {_ONE_MODEL}"
-_DIRECTIONS = "learns directions from the rows; leave it out, because models find private coordinates by themselves, or use GaussianRandomProjection(n_components=...)"
-_QUANTILES = "learns how values are distributed; use FunctionTransformer(np.log1p) for columns with a long tail"
+_DIRECTIONS = "learns directions from the rows; leave it out, because models find private coordinates by themselves, or use skdp.preprocessing."
+_QUANTILES = "learns how values are distributed; use skdp.preprocessing.DPQuantileTransformer"
 _SEARCH = "chooses by exact scores of rows, and publishes them; use skdp.model_selection."
 _ONE_BY_ONE = "fits one model for each target, and how many there are is not known here; make one private model for each target, with budgets by skdp.split_budget"
 _PATH = "follows a path by exact correlations; use Lasso"
@@ -493,18 +528,18 @@ TABLE: dict[type, Entry] = {
     model_selection.TunedThresholdClassifierCV: _refused("chooses its threshold by exact scores of rows; compare predict_proba with a threshold that is known beforehand"),
     # Learn from rows.
     feature_extraction.DictVectorizer: _refused("reads its features off the rows; use FeatureHasher"),
-    preprocessing.KBinsDiscretizer: _refused("takes its bins from the rows; use SplineTransformer with an array of knots"),
+    preprocessing.KBinsDiscretizer: _refused("takes its bins from the rows; use skdp.preprocessing.DPKBinsDiscretizer", counterparts.bins),
     impute.KNNImputer: _refused("fills gaps from other rows; use SimpleImputer(strategy='constant', keep_empty_features=True)"),
     preprocessing.MaxAbsScaler: _refused("learns ranges from the rows; use skdp.preprocessing.DPMinMaxScaler", counterparts.range_scaler),
     kernel_approximation.Nystroem: _refused("takes rows for its components; use RBFSampler(gamma=...)"),
-    decomposition.PCA: _refused(_DIRECTIONS),
-    preprocessing.PowerTransformer: _refused(_QUANTILES),
-    preprocessing.QuantileTransformer: _refused(_QUANTILES),
-    preprocessing.RobustScaler: _refused("learns quantiles from the rows; use skdp.preprocessing.DPStandardScaler", counterparts.standard_scaler),
+    decomposition.PCA: _refused(f"{_DIRECTIONS}DPPCA", counterparts.components),
+    preprocessing.PowerTransformer: _refused(_QUANTILES, counterparts.powers, "Quantiles take the place of the power: columns become normal all the same."),
+    preprocessing.QuantileTransformer: _refused(_QUANTILES, counterparts.quantiles),
+    preprocessing.RobustScaler: _refused("learns quantiles from the rows; use skdp.preprocessing.DPRobustScaler", counterparts.robust_scaler),
     feature_selection.SelectKBest: _refused(f"chooses features by exact statistics of the rows; {_L1}"),
     feature_selection.SelectPercentile: _refused(f"chooses features by exact statistics of the rows; {_L1}"),
-    preprocessing.TargetEncoder: _refused("learns mean targets of categories; use OneHotEncoder(categories=[...], handle_unknown='ignore')"),
-    decomposition.TruncatedSVD: _refused(_DIRECTIONS),
+    preprocessing.TargetEncoder: _refused("learns mean targets of categories, of which each category would need its own noise; use skdp.preprocessing.DPOneHotEncoder, whose coefficients are such means"),
+    decomposition.TruncatedSVD: _refused(f"{_DIRECTIONS}DPTruncatedSVD", counterparts.singular_vectors),
     feature_selection.VarianceThreshold: _refused("chooses features by exact variances of the rows; leave it out"),
     preprocessing.MinMaxScaler: _refused("learns ranges from the rows; use skdp.preprocessing.DPMinMaxScaler", counterparts.range_scaler),
     preprocessing.StandardScaler: _refused("learns means and variances from the rows; use skdp.preprocessing.DPStandardScaler", counterparts.standard_scaler),
@@ -517,16 +552,16 @@ TABLE: dict[type, Entry] = {
     text.HashingVectorizer: _free(_SPLIT, after=_norm),
     impute.MissingIndicator: _free(Rule("notes which columns have gaps", {"features": "all"}), after=_range),
     preprocessing.Normalizer: _free(after=lambda step, before: _norm(step, before)._replace(bounds=(-1.0, 1.0))),
-    preprocessing.OneHotEncoder: _free(*_CATEGORIES, *_ONE_HOT, after=_codes),
-    preprocessing.OrdinalEncoder: _free(*_CATEGORIES, Rule(_QUOTES, {"handle_unknown": "use_encoded_value", "unknown_value": -1}, lambda s: s.handle_unknown == "error", "leaks")),
+    preprocessing.OneHotEncoder: _free(*_CATEGORIES, *_ONE_HOT, counterpart=counterparts.one_hot, after=_codes),
+    preprocessing.OrdinalEncoder: _free(*_CATEGORIES, Rule(_QUOTES, {"handle_unknown": "use_encoded_value", "unknown_value": -1}, lambda s: s.handle_unknown == "error", "leaks"), counterpart=counterparts.ordinal, remark="Without a list categories have no order: each has a column.", after=_places),
     kernel_approximation.PolynomialCountSketch: _free(),
     preprocessing.PolynomialFeatures: _free(after=_products),
     # Each of the components is sqrt(2 / n_components) times a cosine.
     kernel_approximation.RBFSampler: _free(Rule("takes gamma from the rows", "pass a number", lambda s: not isinstance(s.gamma, Real)), after=lambda step, before: Columns(None, False, sqrt(2.0))),
     # A model holds what is filled in to the range of the column, too.
-    impute.SimpleImputer: _free(*_IMPUTER, after=lambda step, before: before._replace(named=False, norm=None)),
+    impute.SimpleImputer: _free(*_IMPUTER, counterpart=counterparts.imputer, after=lambda step, before: before._replace(named=False, norm=None)),
     random_projection.SparseRandomProjection: _free(_COMPONENTS),
-    preprocessing.SplineTransformer: _free(*_SPLINES),
+    preprocessing.SplineTransformer: _free(*_SPLINES, counterpart=counterparts.splines),
     text.TfidfTransformer: _free(_COUNTED, after=_norm),
     text.TfidfVectorizer: _free(_WORDS, _SPLIT, _COUNTED, after=_norm),
     # Linear models.
@@ -556,5 +591,5 @@ TABLE: dict[type, Entry] = {
     **dict.fromkeys((linear_model.MultiTaskElasticNet, linear_model.MultiTaskElasticNetCV, linear_model.MultiTaskLasso, linear_model.MultiTaskLassoCV), _model(_TASKS)),
 }
 # Scalers, each with a private one in its place.
-SCALERS = {kind for kind, entry in TABLE.items() if entry.counterpart in (counterparts.range_scaler, counterparts.standard_scaler)}
+SCALERS = {kind for kind, entry in TABLE.items() if entry.counterpart in (counterparts.range_scaler, counterparts.robust_scaler, counterparts.standard_scaler)}
 # fmt: on

@@ -139,6 +139,10 @@ class Found:
         Sentences about what is public beyond the receipts.
     unit : PrivacyUnit, default=PrivacyUnit.ROW
         What verdicts are about: all rows of a unit together if one of the fits protects these.
+    steps : list of estimator
+        What stands around the models and learns nothing.
+    facts : list of str
+        Sentences about what :func:`skdp.privatize` was told, and where that comes from.
     """
 
     receipts: list[Receipt] = field(default_factory=list)
@@ -147,6 +151,8 @@ class Found:
     unfitted: list[str] = field(default_factory=list)
     leaks: list[str] = field(default_factory=list)
     unit: PrivacyUnit = PrivacyUnit.ROW
+    steps: list[Any] = field(default_factory=list)
+    facts: list[str] = field(default_factory=list)
 
     @classmethod
     def of(cls, estimator: Any) -> Self:
@@ -198,6 +204,7 @@ class Found:
         who : str
             What to call it.
         """
+        self.facts += getattr(thing, "_public_facts", ())
         for name, part in nested_estimators(thing, who, fitted=True):
             if isinstance(part, BudgetedEstimator):
                 self._private(part, name)
@@ -227,6 +234,8 @@ class Found:
 
     def _note(self, part: Any, who: str) -> None:
         verdict = verdict_of(part, self.unit)
+        if hasattr(part, "get_params"):
+            self.steps.append(part)
         if verdict.kind == "refused":
             self.refused.append(f"{who} {verdict.why}")
         elif verdict.kind == "leaks":

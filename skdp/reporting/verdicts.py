@@ -90,7 +90,7 @@ def columns_after(step: Any, before: Columns) -> Columns:
 
 
 def counterpart_of(model: Any, **others: Any) -> Counterpart | None:
-    """Private counterpart of a model or scaler of scikit-learn's; None if it is neither.
+    """Private counterpart of a model or transformer of scikit-learn's; None if it learns nothing.
 
     Parameters
     ----------
@@ -110,8 +110,8 @@ def counterpart_of(model: Any, **others: Any) -> Counterpart | None:
     if isinstance(entry.counterpart, str):
         raise NoCounterpartError(entry.counterpart)
     given = Given(model, others)
-    kind, parameters = entry.counterpart(given)
-    return Counterpart(kind, parameters, given.left, entry.remark)
+    found = entry.counterpart(given)
+    return None if found is None else Counterpart(*found, given.left, entry.remark)
 
 
 def spends(estimator: Any) -> bool:

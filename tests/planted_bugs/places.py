@@ -23,6 +23,7 @@ _BY_MODULE = {
     "skdp.model_selection.trials": "search_trials",
     "skdp.preprocessing": "DPOneHotEncoder DPStandardScaler QuantileLearner",
     "skdp.privatization.conversion": "conversion",
+    "skdp.privatization.facts": "Facts",
     "skdp.privatization.privatize": "privatize_page",
     "skdp.preprocessing.base": "PrivateTransformer Transformer",
     "skdp.privacy": "Adjacency",

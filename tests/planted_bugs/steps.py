@@ -3,13 +3,22 @@
 from functools import partial
 
 import numpy as np
+import pandas as pd
 from examples_of_steps import KNOTS, check_rows_around_are_not_seen, refusal_for_people
 from planted_bugs.bug import Bug, Value
+from sklearn.compose import ColumnTransformer, make_column_selector
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, SplineTransformer, StandardScaler
+from sklearn.preprocessing import (
+    FunctionTransformer,
+    OneHotEncoder,
+    SplineTransformer,
+    StandardScaler,
+)
 from sklearn.random_projection import GaussianRandomProjection
 
-from skdp import DPLogisticRegression
+from skdp import DPLogisticRegression, privacy_spent, privatize
 from skdp.privacy import PrivacyUnit
 from skdp.reporting import TABLE, Entry, Verdict, check_composed
 
@@ -54,7 +63,53 @@ def refusals(honest, *args):
     return [rule for rule in honest(*args) if rule.kind == "refused"]
 
 
+def a_frame_tells_its_names_and_types_and_nothing_else():
+    numbers = ("numbers", StandardScaler(), make_column_selector(dtype_include="number"))
+    codes = ("codes", OneHotEncoder(), make_column_selector(dtype_exclude="number"))
+    script = make_pipeline(ColumnTransformer([numbers, codes]), LogisticRegression())
+    told = []
+    for age, job in ((17.0, "clerk"), (90.0, "spy")):
+        frame = pd.DataFrame({"age": [age, 40.0], "job": pd.Categorical([job, "nurse"])})
+        options = {"epsilon": 1.0, "classes": [0, 1], "facts": frame, "return_plan": True}
+        made, plan = privatize(script, **options)
+        told.append((str(plan), str(made.get_params())))
+    assert told[0] == told[1], "rows decide what is planned"
+
+
+def categories_of_types(honest, self, given):
+    honest(self, given)
+    for name in getattr(given, "columns", ()):
+        if given[name].dtype == "category":
+            self._add_categories(name, given[name].cat.categories, "types of the frame")
+
+
+def extremes(honest, self, given):
+    honest(self, given)
+    for name in getattr(given, "columns", ()):
+        if given[name].dtype != "category":
+            self._add_range(name, (given[name].min() - 1, given[name].max()), "types of the frame")
+
+
+def more_of_the_budget(honest, *args):
+    kind, found = honest(*args)
+    return kind, {path: budget._replace(epsilon=1.2 * budget[0]) for path, budget in found.items()}
+
+
+def steps_of_a_raw_table_keep_to_one_budget():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(
+        {"age": rng.uniform(17, 90, 3000), "job": rng.choice(["clerk", "nurse"], 3000)}
+    )
+    columns = [("numbers", SimpleImputer(), ["age"]), ("codes", OneHotEncoder(), ["job"])]
+    script = make_pipeline(ColumnTransformer(columns), LogisticRegression())
+    made = privatize(script, epsilon=2.0, classes=[False, True]).fit(X, X["age"] > 40)
+    assert privacy_spent(made).epsilon <= 2.0 + 1e-9, "more was spent than the budget"
+
+
 BUGS = (
+    Bug("categories of a type of pandas's that are taken for public", {"Facts._read": categories_of_types}, a_frame_tells_its_names_and_types_and_nothing_else, "rows decide"),
+    Bug("ranges of a frame that are taken for public", {"Facts._read": extremes}, a_frame_tells_its_names_and_types_and_nothing_else, "rows decide"),
+    Bug("steps that are each given more than their share", {"privatize_page._budgets": more_of_the_budget}, steps_of_a_raw_table_keep_to_one_budget, "more was spent"),
     Bug("a wrapper whose parts nobody looks at", {"registry._held": lambda *_: []}, parts_of_a_wrapper_are_looked_at, "nobody looks"),
     Bug("the number of rows taken for public", {"verdicts.rules_broken": for_rows}, partial(a_row_becomes_the_same_whatever_rows_surround_it, "projection"), "shows"),
     Bug("a scaler that is said to learn nothing", {"verdicts.TABLE": Value(TABLE | LEARNS_NOTHING)}, partial(a_row_becomes_the_same_whatever_rows_surround_it, "scaler"), "shows"),

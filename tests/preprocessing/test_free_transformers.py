@@ -113,3 +113,12 @@ def test_single_precision_rows_whose_squares_overflow_are_shortened():
 def test_a_length_that_is_none_is_refused(max_norm):
     with pytest.raises(ValueError, match="max_norm"):
         RowNormClipper(max_norm).fit(np.ones((2, 2)))
+
+
+def test_a_range_that_the_scaler_chooses_is_that_of_a_model_with_such_bounds():
+    bounds = [0.0, -4.0, 10.0], [8.0, 4.0, 20.0]
+    X = np.array([[0.0, 0.0, 10.0], [4.0, 2.0, 15.0], [9.0, -9.0, 30.0]])
+    scaled = BoundsScaler(bounds, feature_range="auto").fit_transform(X)
+    np.testing.assert_array_equal(scaled, [[0, 0, -1], [0.5, 0.5, 0], [1, -1, 1]])
+    sparse = BoundsScaler(([0, -4], [8, 4]), feature_range="auto").fit(sp.csr_array(X[:, :2]))
+    np.testing.assert_array_equal(sparse.transform(sp.csr_array(X[:, :2])).toarray(), scaled[:, :2])

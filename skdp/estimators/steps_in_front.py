@@ -1,0 +1,167 @@
+"""Steps in front of a model: what they spend, and how many columns they make of others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
+from sklearn.pipeline import FeatureUnion, Pipeline
+from sklearn.preprocessing import OrdinalEncoder
+
+from ..preprocessing import (
+    DPPCA,
+    DPKBinsDiscretizer,
+    DPSimpleImputer,
+    DPSplineTransformer,
+    DPTruncatedSVD,
+)
+from ..reporting.verdicts import does_nothing, nested_estimators, spends
+from ..validation import shown
+
+# Categories of a column that are assumed to be found where nobody has listed them.
+_CATEGORIES = 8
+# Rows of zeros by which a step that learns nothing is tried.
+_TRIED = 2
+
+
+class StepsInFront(NamedTuple):
+    """A model inside of a pipeline, and public facts about what is in front of it.
+
+    Parameters
+    ----------
+    model : estimator
+        The model.
+    n_features : int
+        Number of columns that it gets.
+    spending : tuple of str
+        Sentences about the other private steps.
+    assumption : str or None
+        Sentence on what had to be assumed.
+    """
+
+    model: Any
+    n_features: int
+    spending: tuple[str, ...]
+    assumption: str | None
+
+    @classmethod
+    def of(cls, estimator: Any, n_features: int) -> StepsInFront:
+        """Facts about the model at the end of a pipeline.
+
+        Parameters
+        ----------
+        estimator : estimator
+            A pipeline, or what holds one model otherwise.
+        n_features : int
+            Number of columns before the first step.
+
+        Raises
+        ------
+        ValueError
+            If public facts do not tell how many columns a step makes.
+        """
+        model, width, assumed = estimator, n_features, 0
+        while True:
+            if type(model) is Pipeline and model.steps:
+                for _, step in model.steps[:-1]:
+                    width, more = _made(step, width)
+                    assumed += more
+                model = model.steps[-1][1]
+            elif type(model) is TransformedTargetRegressor:
+                model = model.regressor
+            else:
+                break
+        spending = tuple(
+            f"{path} ({type(step).__name__}, epsilon = {step.epsilon:.4g})"
+            for path, step in nested_estimators(estimator, "", joint="__")
+            if spends(step) and step is not model
+        )
+        said = f"{_CATEGORIES} categories found in each of {assumed} columns without a list"
+        return cls(model, width, spending, said if assumed else None)
+
+
+def _made(step: Any, width: int) -> tuple[int, int]:
+    """Number of columns that a step makes of others, and of how many categories are assumed."""
+    if does_nothing(step):
+        return (0 if step == "drop" else width), 0
+    if type(step) is Pipeline:
+        assumed = 0
+        for _, part in step.steps:
+            width, more = _made(part, width)
+            assumed += more
+        return width, assumed
+    if type(step) is FeatureUnion:
+        return _together([_made(part, width) for _, part in step.transformer_list])
+    if type(step) is ColumnTransformer:
+        counts = [_chosen(columns, width, name) for name, _, columns in step.transformers]
+        parts = [(part, k) for (_, part, _), k in zip(step.transformers, counts, strict=True)]
+        parts.append((step.remainder, max(0, width - sum(counts))))
+        return _together([_made(part, k) for part, k in parts if k])
+    if (listed := getattr(step, "categories", None)) is not None:
+        return _of_categories(step, listed, width)
+    if hasattr(step, "n_features"):
+        return int(step.n_features), 0
+    found = _BY_PARAMETERS.get(type(step))
+    if found is not None:
+        return found(step, width), 0
+    if spends(step):
+        return width, 0
+    try:
+        return int(clone(step).fit_transform(np.zeros((_TRIED, width))).shape[1]), 0
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"plan needs steps whose number of columns is known beforehand, got a "
+            f"{type(step).__name__}; pass the model alone, and the number of its columns."
+        ) from None
+
+
+def _together(parts: list[tuple[int, int]]) -> tuple[int, int]:
+    return sum(width for width, _ in parts), sum(assumed for _, assumed in parts)
+
+
+def _chosen(columns: Any, width: int, name: str) -> int:
+    """Number of columns that a part of a ColumnTransformer takes."""
+    if isinstance(columns, str | int):
+        return 1
+    if isinstance(columns, slice) and all(
+        end is None or isinstance(end, int) for end in (columns.start, columns.stop)
+    ):
+        return len(range(*columns.indices(width)))
+    if callable(columns) or not hasattr(columns, "__len__"):
+        raise ValueError(
+            f"plan needs the number of columns of {name}, got {shown(columns)}; list them, or "
+            "privatize with facts=[X.dtypes, ...], which does."
+        )
+    flags = np.asarray(columns)
+    return int(flags.sum()) if flags.dtype == bool else len(columns)
+
+
+def _of_categories(step: Any, listed: Any, width: int) -> tuple[int, int]:
+    """Number of columns that come out of an encoder, and of how many categories are assumed."""
+    if type(step) is OrdinalEncoder:
+        return width, 0
+    if isinstance(listed, str):
+        return width * _CATEGORIES, width
+    each = [*listed.values()] if isinstance(listed, Mapping) else [*listed]
+    known = [len(categories) for categories in each if categories is not None]
+    unknown = width - len(known)
+    return sum(known) + unknown * _CATEGORIES, unknown
+
+
+def _bins(step: Any, width: int) -> int:
+    each = np.broadcast_to(step.n_bins, width).sum() if step.encode != "ordinal" else width
+    return int(each)
+
+
+_BY_PARAMETERS: Mapping[type, Callable[[Any, int], int]] = {
+    DPKBinsDiscretizer: _bins,
+    DPPCA: lambda step, width: step.n_components or width,
+    DPTruncatedSVD: lambda step, width: step.n_components,
+    DPSimpleImputer: lambda step, width: width * (1 + step.add_indicator),
+    DPSplineTransformer: lambda step, width: (
+        width * (step.n_knots + step.degree - 1 - (not step.include_bias))
+    ),
+}
