@@ -70,11 +70,14 @@ _SQUARED_HINGE = _Family(
     long=0.25,
 )
 _RESIDUAL = _Family(
-    steps=200, clip=0.25, score_noise=0.6, stride=20.0, stride_unclipped=20.0, loosens=True
+    steps=200, clip=0.1, score_noise=0.6, stride=20.0, stride_unclipped=20.0, loosens=True
 )
 
 # Rows times budget from which residuals can be clipped less and less.
-_PLENTY = 1500.0
+_PLENTY = 240.0
+# Noise of a score that residuals bear, in units of the evidence for each coefficient; where that is
+# below 1.5, at least so much, or in units of the evidence again.
+_NOISE_BY_EVIDENCE, _LEAST_NOISE = 0.1, 0.15
 
 # Where the total step size is short, long steps with less momentum do what many short ones do: at
 # least so many.
@@ -114,12 +117,19 @@ def descent_rule(
     growth = max(1.0, mu / 2)
     lipschitz = problem.loss.lipschitz
     evidence = problem.n_samples * mu
+    score_noise = family.score_noise
     if clip is None:
         clip = family.clip * growth
         if clip > family.reach:
             clip = sqrt(clip * family.reach)
         if family.loosens:
-            clip = family.clip * sqrt(max(1.0, evidence / _PLENTY))
+            # Residuals of several targets are longer by this together.
+            together = sqrt(problem.loss.n_scores)
+            clip = together * family.clip * sqrt(max(1.0, evidence / _PLENTY))
+    if family.loosens:
+        each = evidence_for_each(problem, mu)
+        least = _LEAST_NOISE * min(1.0, each)
+        score_noise = min(score_noise, max(least, _NOISE_BY_EVIDENCE * each))
     clip = min(clip, lipschitz)
     if steps is None:
         steps = ceil(family.steps * sqrt(growth))
@@ -127,9 +137,23 @@ def descent_rule(
         momentum = 1 - 0.1 / sqrt(growth)
     if total_step_size is None:
         covered = _largest_step(family, clip, lipschitz) * steps / (1 - momentum)
-        afforded = family.score_noise * evidence / (2 * clip) if clip < inf else covered
+        afforded = score_noise * evidence / (2 * clip) if clip < inf else covered
         total_step_size = min(covered, afforded)
     return DescentRule(steps, total_step_size, clip, momentum)
+
+
+def evidence_for_each(problem: Problem, mu: float) -> float:
+    """Number of rows times mu, over the number of coefficients that it has to tell.
+
+    Parameters
+    ----------
+    problem : Problem
+        Public sizes. Of several targets, which are fitted together, each counts by its root, as
+        clips do.
+    mu : float
+        Gaussian-DP parameter of the budget.
+    """
+    return problem.n_samples * mu / (problem.n_rows * sqrt(problem.loss.n_scores))
 
 
 def in_few_steps(rule: DescentRule, problem: Problem) -> DescentRule:

@@ -11,6 +11,7 @@ import numpy as np
 from ...problem.bounds import RowMap
 from ...problem.penalties import Tikhonov
 from ...problem.problem import Problem
+from ..rules import evidence_for_each
 from .base import Preconditioner, half_edge, warn_of_one_column
 
 if TYPE_CHECKING:
@@ -54,6 +55,8 @@ class IterativeWhitening(Preconditioner):
     least : float, default=100.0
         If the number of rows times mu is smaller, there are none and the problem stays as it is:
         noise would hide what there is to learn about the coordinates.
+    least_each : float, default=6.0
+        The same for the number of rows times mu over the number of coefficients.
     shrink : bool, default=False
         Whether to take off the spread of eigenvalues that noise alone brings about, which leaves
         directions alike where noise hides how they differ.
@@ -63,11 +66,13 @@ class IterativeWhitening(Preconditioner):
     iterations: int = 3
     row_clip: float = 2.0
     least: float = 100.0
+    least_each: float = 6.0
     shrink: bool = False
 
     def acts(self, problem: Problem, mu: float, *, known: bool) -> bool:
         """Tell whether noise would leave something to learn about the coordinates."""
-        return known or problem.n_samples * mu >= self.least
+        each = evidence_for_each(problem, mu)
+        return known or (problem.n_samples * mu >= self.least and each >= self.least_each)
 
     def _prepare(
         self,
@@ -81,10 +86,11 @@ class IterativeWhitening(Preconditioner):
         if known is None:
             if not self.acts(problem, budget.mu, known=False):
                 return problem
-            matrix, effective = np.eye(p), 1.0
+            matrix, effective, moments = np.eye(p), 1.0, None
             spends = budget.fraction(self.share).split(self.iterations)
         else:
             matrix, effective = _matrix_of(known, bounds.intercept_value), _squared(known, p)
+            moments = known.moments
             spends = [budget.fraction(_SHARE_OF_A_FURTHER_ITERATION * self.share).whole()]
         current, sd = problem, 0.0
         for k, spend in enumerate(spends):
@@ -103,21 +109,26 @@ class IterativeWhitening(Preconditioner):
             if known is not None and ridge > _DROWNED:
                 break
             matrix = matrix @ (vectors / np.sqrt(values + ridge))
-            effective = max(1.0, float(np.sum(values / (values + ridge))))
+            moments = values / (values + ridge)
+            effective = max(1.0, float(np.sum(moments)))
         reach = np.linalg.norm(matrix, 2) * bounds.row_norm
-        conditioned = self._mapped(problem, matrix, _LONGER * float(reach), sqrt(effective))
+        conditioned = self._mapped(problem, matrix, _LONGER * float(reach), sqrt(effective), moments)
         penalty = Tikhonov.of(problem.penalty, matrix[: problem.n_features])
         return replace(conditioned, penalty=penalty)
 
     @staticmethod
     def _mapped(
-        problem: Problem, matrix: np.ndarray, norm: float, typical: float | None = None
+        problem: Problem,
+        matrix: np.ndarray,
+        norm: float,
+        typical: float | None = None,
+        moments: np.ndarray | None = None,
     ) -> Problem:
         d, bounds = problem.n_features, problem.bounds
         shift = np.zeros(len(matrix))
         if bounds.intercept_value:
             shift = -bounds.intercept_value * matrix[-1]
-        row_map = RowMap(np.ones(d), matrix[:d], shift, norm, typical)
+        row_map = RowMap(np.ones(d), matrix[:d], shift, norm, typical, moments)
         mapped = replace(bounds, intercept_value=0.0, row_map=row_map)
         return replace(problem, n_features=len(matrix), bounds=mapped)
 
