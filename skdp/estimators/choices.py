@@ -141,7 +141,7 @@ def choose_preconditioner(
     kind = None if auto else kind_of(solver)
     of_classes = problem.bounds.target is None
     if precondition == "full":
-        return Whitening(full=True) if of_classes else IterativeWhitening(least=0.0, least_each=0.0)
+        return Whitening(full=True) if of_classes else IterativeWhitening(least=0.0)
     if precondition == "diagonal":
         return Whitening(full=False)
     if precondition == "wide":
@@ -165,9 +165,7 @@ def choose_preconditioner(
     if not (wanted and possible and problem.loss.of_residuals):
         return None
     # What is learned of the coordinates in a small block is used in the large ones to come.
-    if block:
-        return IterativeWhitening(least=0.0, least_each=0.0, shrink=True)
-    return IterativeWhitening()
+    return IterativeWhitening(least=0.0, shrink=True) if block else IterativeWhitening()
 
 
 def settled_calculus(

@@ -19,7 +19,7 @@ from .base import Solution, Solver
 from .descent import Descent, clips_whole_units
 from .minibatches import check_batch_size, reserve
 from .rules import DescentRule, check_clip, descent_rule, in_few_steps
-from .shrinkage import towards_start
+from .shrinkage import Course, towards_start
 
 if TYPE_CHECKING:
     from ..privacy.adjacency import Adjacency
@@ -182,9 +182,10 @@ class GD(Solver):
         w = descent.mean()
         if self.shrinks and problem.loss.of_residuals:
             scale = oracle.gradient_scale(spend=spends[0], clip_norm=descent.clip_norm)
-            each = [descent.step] * rule.steps, rule.momentum, [scale] * rule.steps
+            scales = [scale] * rule.steps
+            course = Course([descent.step] * rule.steps, rule.momentum, scales, self.average)
             ratios = {"whole": _WHOLE, "noise_ratio": _NOISE_RATIO}
-            w = towards_start(problem, w, *each, self.average, **ratios)
+            w = towards_start(problem, w, course, length=problem.row_norm, **ratios)
         return Solution(w, n_iter=rule.steps)
 
     @property

@@ -78,6 +78,8 @@ _PLENTY = 240.0
 # Noise of a score that residuals bear, in units of the evidence for each coefficient; where that is
 # below 1.5, at least so much, or in units of the evidence again.
 _NOISE_BY_EVIDENCE, _LEAST_NOISE = 0.1, 0.15
+# The fewer coefficients, the less can noise be told from a signal: its most in units of their root.
+_NOISE_BY_COEFFICIENTS = 0.2
 
 # Where the total step size is short, long steps with less momentum do what many short ones do: at
 # least so many.
@@ -127,9 +129,10 @@ def descent_rule(
             together = sqrt(problem.loss.n_scores)
             clip = together * family.clip * sqrt(max(1.0, evidence / _PLENTY))
     if family.loosens:
-        each = evidence_for_each(problem, mu)
+        each = problem.evidence_for_each(mu)
         least = _LEAST_NOISE * min(1.0, each)
-        score_noise = min(score_noise, max(least, _NOISE_BY_EVIDENCE * each))
+        most = min(score_noise, _NOISE_BY_COEFFICIENTS * sqrt(problem.n_parameters))
+        score_noise = min(most, max(least, _NOISE_BY_EVIDENCE * each))
     clip = min(clip, lipschitz)
     if steps is None:
         steps = ceil(family.steps * sqrt(growth))
@@ -140,20 +143,6 @@ def descent_rule(
         afforded = score_noise * evidence / (2 * clip) if clip < inf else covered
         total_step_size = min(covered, afforded)
     return DescentRule(steps, total_step_size, clip, momentum)
-
-
-def evidence_for_each(problem: Problem, mu: float) -> float:
-    """Number of rows times mu, over the number of coefficients that it has to tell.
-
-    Parameters
-    ----------
-    problem : Problem
-        Public sizes. Of several targets, which are fitted together, each counts by its root, as
-        clips do.
-    mu : float
-        Gaussian-DP parameter of the budget.
-    """
-    return problem.n_samples * mu / (problem.n_rows * sqrt(problem.loss.n_scores))
 
 
 def in_few_steps(rule: DescentRule, problem: Problem) -> DescentRule:

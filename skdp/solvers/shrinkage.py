@@ -4,68 +4,73 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import ceil
+from typing import NamedTuple
 
 import numpy as np
 
+from ..problem.bounds import RowMap
 from ..problem.problem import Problem
 
 # Curvatures of so many sizes are told apart.
 _SIZES = 32
 
 
-def variance_of_tail_mean(
-    steps: Sequence[float],
-    momentum: float,
-    curvatures: np.ndarray,
-    scales: Sequence[float],
-    average: float,
-) -> np.ndarray:
-    """Variance that noise in gradients puts into the mean of the last iterates of descent.
-
-    Where the loss is a quadratic of curvature h along a coordinate, iterates of heavy-ball descent
-    are linear in the noise of each gradient. The factors, from the last gradient back to the first,
-    follow from public step sizes alone.
+class Course(NamedTuple):
+    """Steps of heavy-ball descent as they were taken, all of them public.
 
     Parameters
     ----------
     steps : sequence of float
-        Step size of each step, without what momentum adds.
+        Size of each step, without what momentum adds.
     momentum : float
         Heavy-ball coefficient.
-    curvatures : ndarray of shape (p,)
-        Curvature along each coordinate.
     scales : sequence of float
         Standard deviation of the noise of each gradient.
     average : float
         Share of the iterates, the last ones, that are averaged; at least one is.
-
-    Returns
-    -------
-    ndarray of shape (p,)
-        Variance along each coordinate.
     """
-    n = len(steps)
-    kept = max(1, ceil(average * n))
-    # What the mean gains by a change of the iterate, and of the move that led to it.
-    of_iterate, of_move, variance = (np.zeros(len(curvatures)) for _ in range(3))
-    for k in reversed(range(n)):
-        if k >= n - kept:
-            of_iterate += 1 / kept
-        of_move += of_iterate
-        variance += (steps[k] * scales[k] * of_move) ** 2
-        of_iterate -= steps[k] * curvatures * of_move
-        of_move *= momentum
-    return variance
+
+    steps: Sequence[float]
+    momentum: float
+    scales: Sequence[float]
+    average: float
+
+    def variance(self, curvatures: np.ndarray) -> np.ndarray:
+        """Variance that the noise puts into the mean of the last iterates.
+
+        Where the loss is a quadratic along a coordinate, iterates are linear in the noise of each
+        gradient. The factors, from the last gradient back to the first, follow from step sizes.
+
+        Parameters
+        ----------
+        curvatures : ndarray of shape (p,)
+            Curvature of the loss along each coordinate.
+
+        Returns
+        -------
+        ndarray of shape (p,)
+            Variance along each coordinate.
+        """
+        n = len(self.steps)
+        kept = max(1, ceil(self.average * n))
+        # What the mean gains by a change of the iterate, and of the move that led to it.
+        of_iterate, of_move, total = (np.zeros(len(curvatures)) for _ in range(3))
+        for k in reversed(range(n)):
+            if k >= n - kept:
+                of_iterate += 1 / kept
+            of_move += of_iterate
+            total += (self.steps[k] * self.scales[k] * of_move) ** 2
+            of_iterate -= self.steps[k] * curvatures * of_move
+            of_move *= self.momentum
+        return total
 
 
 def towards_start(
     problem: Problem,
     w: np.ndarray,
-    steps: Sequence[float],
-    momentum: float,
-    scales: Sequence[float],
-    average: float,
+    course: Course,
     *,
+    length: float,
     whole: float,
     noise_ratio: float,
 ) -> np.ndarray:
@@ -89,8 +94,10 @@ def towards_start(
         Public bounds, and the start.
     w : ndarray
         Mean of the last iterates.
-    steps, momentum, scales, average
-        See :func:`variance_of_tail_mean`.
+    course : Course
+        How descent came there.
+    length : float
+        Length of a typical row, which counts where second moments are not known.
     whole : float
         Share of rows whose gradients are left whole; the others have no curvature.
     noise_ratio : float
@@ -102,28 +109,26 @@ def towards_start(
     """
     start, row_map = problem.start(), problem.bounds.row_map
     move = (w - start).reshape(problem.n_rows, -1)
-    moments = np.full(problem.n_rows, problem.row_norm**2 / problem.n_rows)
-    kept = np.zeros_like(move)
+    moments = np.full(problem.n_rows, length**2 / problem.n_rows)
     along = np.zeros(problem.n_rows)
     if row_map is not None and row_map.moments is not None:
         moments[: problem.n_features] = row_map.moments
-        along = _direction_of_constant(problem)
-        kept = np.outer(along, along @ move)
+        along = _direction_of_constant(problem, row_map)
+    kept = np.outer(along, along @ move)
     rest = move - kept
     curvatures = whole * moments + problem.strong_convexity
     sizes, where = np.unique(_rounded(curvatures), return_inverse=True)
-    noise = variance_of_tail_mean(steps, momentum, sizes, scales, average)[where]
+    noise = course.variance(sizes)[where]
     expected = move.shape[1] * float(moments @ noise - (moments * along) @ (noise * along))
-    length = float(np.sum(moments[:, None] * rest**2))
-    factor = max(0.0, 1 - noise_ratio * expected / length) if length > 0 else 1.0
+    square = float(np.sum(moments[:, None] * rest**2))
+    factor = max(0.0, 1 - noise_ratio * expected / square) if square > 0 else 1.0
     return start + (kept + factor * rest).reshape(w.shape)
 
 
-def _direction_of_constant(problem: Problem) -> np.ndarray:
+def _direction_of_constant(problem: Problem, row_map: RowMap) -> np.ndarray:
     """Unit vector of the model that is the same for all rows; zero if there is none."""
     k = problem.loss.n_scores
-    d = problem.bounds.row_map.scale.size if problem.bounds.row_map else problem.n_features
-    constant = problem.from_user_coordinates(np.zeros((d, k)), np.ones(k))
+    constant = problem.from_user_coordinates(np.zeros((row_map.scale.size, k)), np.ones(k))
     along = constant.reshape(problem.n_rows, k)[:, 0]
     length = float(np.linalg.norm(along))
     return along / length if length > 0 else along

@@ -14,8 +14,7 @@ from ..problem.problem import Problem
 from ..validation import check_hyperparameters
 from .base import Solution, Solver
 from .descent import TailMean, clips_whole_units
-from .rules import evidence_for_each
-from .shrinkage import towards_start
+from .shrinkage import Course, towards_start
 
 if TYPE_CHECKING:
     from ..privacy.oracle import Oracle
@@ -121,7 +120,7 @@ class TrackedGD(Solver):
         budget, p = oracle.budget, problem.n_rows
         # Residuals of several targets are longer by this together, and so are clips and noise.
         together = sqrt(problem.loss.n_scores)
-        evidence = evidence_for_each(problem, budget.mu)
+        evidence = problem.evidence_for_each(budget.mu)
         growth = max(1.0, budget.mu / 2)
         whole = self.whole
         if whole is None:
@@ -182,8 +181,9 @@ class TrackedGD(Solver):
             clip_norm *= exp(-rate * min(1.0, max(-1.0, excess)))
         ratio = _NOISE_RATIO / (1 - _FOLLOW_SHARE)
         left = min(1.0, max(_LEAST_WHOLE, float(np.mean(shares))))
-        each = sizes, momentum, scales, self.average
-        w = towards_start(problem, tail.value(), *each, whole=left, noise_ratio=ratio)
+        course = Course(sizes, momentum, scales, self.average)
+        ratios = {"whole": left, "noise_ratio": ratio}
+        w = towards_start(problem, tail.value(), course, length=length, **ratios)
         return Solution(w, n_iter=steps)
 
 

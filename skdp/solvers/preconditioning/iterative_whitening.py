@@ -11,7 +11,6 @@ import numpy as np
 from ...problem.bounds import RowMap
 from ...problem.penalties import Tikhonov
 from ...problem.problem import Problem
-from ..rules import evidence_for_each
 from .base import Preconditioner, half_edge, warn_of_one_column
 
 if TYPE_CHECKING:
@@ -21,6 +20,8 @@ if TYPE_CHECKING:
 _LONGER = 1 + 1e-9
 # Half the spectral norm of the noise, from where an estimate would be more noise than answer.
 _DROWNED = 0.5
+# Least evidence for each coefficient, in units of that for all.
+_LEAST_OF_EACH = 0.06
 # Share of the cost of all iterations for the one iteration in coordinates that are known.
 _SHARE_OF_A_FURTHER_ITERATION = 0.125
 
@@ -54,9 +55,8 @@ class IterativeWhitening(Preconditioner):
         from the second iteration on.
     least : float, default=100.0
         If the number of rows times mu is smaller, there are none and the problem stays as it is:
-        noise would hide what there is to learn about the coordinates.
-    least_each : float, default=6.0
-        The same for the number of rows times mu over the number of coefficients.
+        noise would hide what there is to learn about the coordinates. Nor are there any if it is
+        smaller than 6 % of this for each coefficient.
     shrink : bool, default=False
         Whether to take off the spread of eigenvalues that noise alone brings about, which leaves
         directions alike where noise hides how they differ.
@@ -66,13 +66,13 @@ class IterativeWhitening(Preconditioner):
     iterations: int = 3
     row_clip: float = 2.0
     least: float = 100.0
-    least_each: float = 6.0
     shrink: bool = False
 
     def acts(self, problem: Problem, mu: float, *, known: bool) -> bool:
         """Tell whether noise would leave something to learn about the coordinates."""
-        each = evidence_for_each(problem, mu)
-        return known or (problem.n_samples * mu >= self.least and each >= self.least_each)
+        each = problem.evidence_for_each(mu)
+        enough = min(problem.n_samples * mu, each / _LEAST_OF_EACH)
+        return known or enough >= self.least
 
     def _prepare(
         self,
@@ -105,14 +105,17 @@ class IterativeWhitening(Preconditioner):
                 warn_of_one_column(problem, np.diag(answer)[: problem.n_features], sd)
             values, vectors = np.linalg.eigh(answer)
             ridge = half_edge(sd, p)
-            values = np.maximum(_shrunk(values, ridge) if self.shrink else values, 0.0)
+            without_noise = np.maximum(_shrunk(values, ridge), 0.0)
+            values = without_noise if self.shrink else np.maximum(values, 0.0)
             if known is not None and ridge > _DROWNED:
                 break
             matrix = matrix @ (vectors / np.sqrt(values + ridge))
-            moments = values / (values + ridge)
-            effective = max(1.0, float(np.sum(moments)))
+            moments = without_noise / (values + ridge)
+            effective = max(1.0, float(np.sum(values / (values + ridge))))
         reach = np.linalg.norm(matrix, 2) * bounds.row_norm
-        conditioned = self._mapped(problem, matrix, _LONGER * float(reach), sqrt(effective), moments)
+        conditioned = self._mapped(
+            problem, matrix, _LONGER * float(reach), sqrt(effective), moments
+        )
         penalty = Tikhonov.of(problem.penalty, matrix[: problem.n_features])
         return replace(conditioned, penalty=penalty)
 

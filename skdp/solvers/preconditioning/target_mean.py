@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from ...problem.problem import Problem
-from ..rules import evidence_for_each
 
 if TYPE_CHECKING:
     from ...privacy.oracle import Oracle
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
 _SHARE, _LEAST, _MOST = 0.2, 0.02, 0.5
 # Square of a mean below which it is taken for noise, in units of the noise; and the square that
 # means of targets in [-1, 1] have where nothing is known.
-_THRESHOLD, _PRIOR = 3.0, 0.1
+_THRESHOLD, _PRIOR = 3.0, 0.2
 
 
 def share_of_mean(problem: Problem, mu: float) -> float:
@@ -31,7 +30,7 @@ def share_of_mean(problem: Problem, mu: float) -> float:
     mu : float
         Gaussian-DP parameter of what is left.
     """
-    return min(_MOST, max(_LEAST, _SHARE / evidence_for_each(problem, mu)))
+    return min(_MOST, max(_LEAST, _SHARE / problem.evidence_for_each(mu)))
 
 
 def with_target_mean(problem: Problem, oracle: Oracle, share: float) -> Problem:
@@ -40,7 +39,7 @@ def with_target_mean(problem: Problem, oracle: Oracle, share: float) -> Problem:
     It is asked for as the gradient along the intercept at zero, where residuals are targets. Noise
     of standard deviation s is taken off an answer m by the factor
 
-    .. math:: \max(0, 1 - 3 s^2 / m^2) \cdot \frac{0.1}{0.1 + s^2}
+    .. math:: \max(0, 1 - 3 s^2 / m^2) \cdot \frac{0.2}{0.2 + s^2}
 
     so that a mean that noise hides is that which is known without the rows, the middle of the
     bounds.
