@@ -113,7 +113,7 @@ def towards_start(
     along = np.zeros(problem.n_rows)
     if row_map is not None and row_map.moments is not None:
         moments[: problem.n_features] = row_map.moments
-        along = _direction_of_constant(problem, row_map)
+        along, _ = direction_of_constant(problem, row_map)
     kept = np.outer(along, along @ move)
     rest = move - kept
     curvatures = whole * moments + problem.strong_convexity
@@ -125,13 +125,21 @@ def towards_start(
     return start + (kept + factor * rest).reshape(w.shape)
 
 
-def _direction_of_constant(problem: Problem, row_map: RowMap) -> np.ndarray:
-    """Unit vector of the model that is the same for all rows; zero if there is none."""
+def direction_of_constant(problem: Problem, row_map: RowMap) -> tuple[np.ndarray, float]:
+    """Unit vector along the model that is 1 for all rows, and its length; zeros without one.
+
+    Parameters
+    ----------
+    problem : Problem
+        In private coordinates.
+    row_map : RowMap
+        The coordinates.
+    """
     k = problem.loss.n_scores
     constant = problem.from_user_coordinates(np.zeros((row_map.scale.size, k)), np.ones(k))
     along = constant.reshape(problem.n_rows, k)[:, 0]
     length = float(np.linalg.norm(along))
-    return along / length if length > 0 else along
+    return (along / length, length) if length > 0 else (along, 0.0)
 
 
 def _rounded(curvatures: np.ndarray) -> np.ndarray:

@@ -13,6 +13,7 @@ from sklearn.utils._param_validation import Interval
 from ..problem.problem import Problem
 from ..validation import check_hyperparameters
 from .base import Solution, Solver
+from .calibration import calibrated
 from .descent import TailMean, clips_whole_units
 from .shrinkage import Course, towards_start
 
@@ -49,6 +50,8 @@ _PACE, _TURNS = 0.1, 20.0
 # How much of the noise is taken off the solution; and the least share of rows that are taken to be
 # left whole by the clip.
 _NOISE_RATIO, _LEAST_WHOLE = 1.0, 0.1
+# Evidence for each coefficient from which predictions are calibrated, and the share for it.
+_CALIBRATED, _CALIBRATION_SHARE = 20.0, 0.05
 # Coordinates that nobody has conditioned hold directions of little variance, which need a longer
 # way than unit steps go. Stable: heavy-ball steps may be 2 (1 + momentum) over the curvature.
 _MOMENTUM, _STRIDE = 0.9, 20.0
@@ -157,7 +160,12 @@ class TrackedGD(Solver):
         tail = TailMean(steps, self.average)
         sizes, scales, shares = [], [], []
         oracle.note(planned=steps)
-        for spend in budget.fraction(1 - _START_SHARE).split(steps):
+        known = row_map is not None and row_map.moments is not None
+        # A share that is given is one of robustness, and a penalty would have to be shared out.
+        asks = self.whole is None and known and problem.loss.squared and problem.loss.n_scores == 1
+        asks = asks and evidence >= _CALIBRATED and not np.any(problem.penalty.root)
+        last = _CALIBRATION_SHARE if asks else 0.0
+        for spend in budget.fraction(1 - _START_SHARE - last).split(steps):
             g, share = oracle.gradient_and_share(
                 w,
                 spend=spend,
@@ -184,6 +192,8 @@ class TrackedGD(Solver):
         course = Course(sizes, momentum, scales, self.average)
         ratios = {"whole": left, "noise_ratio": ratio}
         w = towards_start(problem, tail.value(), course, length=length, **ratios)
+        if asks:
+            w = calibrated(problem, oracle, w, budget.fraction(last))
         return Solution(w, n_iter=steps)
 
 
