@@ -58,6 +58,10 @@ class GD(Solver):
     them stable. All defaults are functions of public facts (see
     :func:`skdp.solvers.rules.descent_rule` and :func:`skdp.solvers.rules.in_few_steps`).
 
+    With the default's steps a regression starts at a noisy mean of the targets, if the estimator
+    asks for one, and the solution is taken back towards the start as far as noise explains it
+    (:func:`skdp.solvers.shrinkage.towards_start`).
+
     Works for every loss, smooth or not, every penalty and every constraint. Slow where the features
     are badly conditioned: directions of second moment below 1 / total step size are not learned.
 

@@ -69,7 +69,13 @@ class TrackedGD(Solver):
     and noise, which is proportional to the clip, shrinks with them. The first clip is read off a
     noisy histogram of gradient norms over octaves; kappa is 0.1, or 20 / T where steps are few.
     Both cost 3.4 % of the budget together. Where noise hides the counts, the clip starts at a
-    constant and hardly moves. The answer is the mean of the last iterates.
+    constant and hardly moves. The answer is the mean of the last iterates, taken back towards the
+    start as far as noise explains it (:func:`skdp.solvers.shrinkage.towards_start`).
+
+    Clipped residuals fit skewed targets near their middle. Where coordinates are private, offset
+    and scale of the predictions of one target are therefore asked for once more with wide clips,
+    for 5 % of the budget, unless ``whole`` or a penalty is given
+    (:func:`skdp.solvers.calibration.calibrated`).
 
     Made for coordinates in which second moments are about 1, see
     :class:`skdp.solvers.preconditioning.IterativeWhitening`, where one step size suits all
@@ -86,7 +92,8 @@ class TrackedGD(Solver):
     whole : float, optional
         Share q of the rows that the clip should leave whole, in (0, 1). By default between 0.5
         and 0.97, growing with the number of rows times the budget for each coordinate, and
-        towards 1 at budgets beyond mu = 2.
+        towards 1 at budgets beyond mu = 2. If it is given the fit stays robust: nothing is asked
+        for with wider clips.
     average : float, default=0.5
         Share of the last iterates that are averaged, in [0, 1]; 0 returns the last one.
 
