@@ -50,8 +50,9 @@ _PACE, _TURNS = 0.1, 20.0
 # How much of the noise is taken off the solution; and the least share of rows that are taken to be
 # left whole by the clip.
 _NOISE_RATIO, _LEAST_WHOLE = 1.0, 0.1
-# Evidence for each coefficient from which predictions are calibrated, and the share for it.
-_CALIBRATED, _CALIBRATION_SHARE = 20.0, 0.05
+# Evidence for each coefficient from which predictions are calibrated, and for all, so that counts of
+# long gradients stand out of their noise; and the share for it.
+_CALIBRATED, _COUNTED, _CALIBRATION_SHARE = 20.0, 700.0, 0.05
 # Coordinates that nobody has conditioned hold directions of little variance, which need a longer
 # way than unit steps go. Stable: heavy-ball steps may be 2 (1 + momentum) over the curvature.
 _MOMENTUM, _STRIDE = 0.9, 20.0
@@ -171,6 +172,7 @@ class TrackedGD(Solver):
         # A share that is given is one of robustness, and a penalty would have to be shared out.
         asks = self.whole is None and known and problem.loss.squared and problem.loss.n_scores == 1
         asks = asks and evidence >= _CALIBRATED and not np.any(problem.penalty.root)
+        asks = asks and problem.n_samples * budget.mu >= _COUNTED
         last = _CALIBRATION_SHARE if asks else 0.0
         for spend in budget.fraction(1 - _START_SHARE - last).split(steps):
             g, share = oracle.gradient_and_share(
