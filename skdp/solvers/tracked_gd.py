@@ -50,8 +50,8 @@ _PACE, _TURNS = 0.1, 20.0
 # How much of the noise is taken off the solution; and the least share of rows that are taken to be
 # left whole by the clip.
 _NOISE_RATIO, _LEAST_WHOLE = 1.0, 0.1
-# Evidence for each coefficient from which predictions are calibrated; that for all, from which counts
-# of long gradients stand out of their noise; and the share for it.
+# Evidence for each coefficient from which predictions are calibrated; that for all from which
+# counts of long gradients stand out of their noise; and the share for it.
 _CALIBRATED, _COUNTED, _CALIBRATION_SHARE = 20.0, 700.0, 0.05
 # Coordinates that nobody has conditioned hold directions of little variance, which need a longer
 # way than unit steps go. Stable: heavy-ball steps may be 2 (1 + momentum) over the curvature.

@@ -5,10 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from skdp.problem import Problem, RowBounds, TargetBounds
-from skdp.problem.bounds import RowMap
+from skdp.problem import Problem, RowBounds, RowMap, TargetBounds
 from skdp.problem.losses import MultiTarget, Squared
-from skdp.solvers.shrinkage import Course, direction_of_constant, towards_start
+from skdp.solvers import Course, direction_of_constant, towards_start
 
 CURVATURES = np.array([0.0, 0.3, 1.0])
 
