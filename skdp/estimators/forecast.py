@@ -21,8 +21,9 @@ _FUTILE = 0.9
 # By how much two classes are harder than their one vector of coefficients says, as measured, and
 # the number of features at which half of that is gone: text has many, of which few matter.
 _TWO_CLASSES, _FEATURES_OF_TEXT = 2.0, 1000.0
-# Rows times mu from which a private search finds a bound for targets that is not given.
-_FINDS_TARGETS = 30.0
+# Rows times mu from which a private search finds a bound for targets that is not given, and leaves
+# enough of the budget to learn something with, as measured.
+_FINDS_TARGETS = 50.0
 # Share of mu^2 that a bound costs which the fit has to find by itself.
 _BOUND_SHARE = 0.04
 # Evidence of the search for ranges (`skdp.preprocessing.evidence_of`) at which two thirds of the

@@ -20,6 +20,7 @@ from .ppm import PPM
 from .preconditioned_gd import PreconditionedGD
 from .rules import DescentRule
 from .screening import Screening, minimise_model
+from .shrinkage import Course, direction_of_constant, towards_start
 from .spider import Spider
 from .streaming import StreamingSolver
 from .svrg import SVRG
@@ -37,6 +38,7 @@ __all__ = [
     "AdaSSP",
     "AdaptiveGD",
     "Blocks",
+    "Course",
     "Descent",
     "DescentRule",
     "DualAveraging",
@@ -54,12 +56,14 @@ __all__ = [
     "Temperature",
     "TrackedGD",
     "Uncertainty",
+    "direction_of_constant",
     "in_default_ball",
     "kind_of",
     "minimise_model",
     "plan_block",
     "plan_temperature",
     "steps_for",
+    "towards_start",
     "ways_of",
     "within_a_block",
 ]

@@ -13,7 +13,9 @@ from sklearn.utils._param_validation import Interval
 from ..problem.problem import Problem
 from ..validation import check_hyperparameters
 from .base import Solution, Solver
+from .calibration import calibrated
 from .descent import TailMean, clips_whole_units
+from .shrinkage import Course, towards_start
 
 if TYPE_CHECKING:
     from ..privacy.oracle import Oracle
@@ -45,6 +47,12 @@ _MEMORIES = 6.4
 _RESOLVED, _RESOLVED_STEPS, _RESOLVED_MEMORIES = 0.9, 24, 12.0
 # How fast the clip follows, a step, and over all steps.
 _PACE, _TURNS = 0.1, 20.0
+# How much of the noise is taken off the solution; and the least share of rows that are taken to be
+# left whole by the clip.
+_NOISE_RATIO, _LEAST_WHOLE = 1.0, 0.1
+# Evidence for each coefficient from which predictions are calibrated; that for all from which
+# counts of long gradients stand out of their noise; and the share for it.
+_CALIBRATED, _COUNTED, _CALIBRATION_SHARE = 20.0, 700.0, 0.05
 # Coordinates that nobody has conditioned hold directions of little variance, which need a longer
 # way than unit steps go. Stable: heavy-ball steps may be 2 (1 + momentum) over the curvature.
 _MOMENTUM, _STRIDE = 0.9, 20.0
@@ -62,7 +70,13 @@ class TrackedGD(Solver):
     and noise, which is proportional to the clip, shrinks with them. The first clip is read off a
     noisy histogram of gradient norms over octaves; kappa is 0.1, or 20 / T where steps are few.
     Both cost 3.4 % of the budget together. Where noise hides the counts, the clip starts at a
-    constant and hardly moves. The answer is the mean of the last iterates.
+    constant and hardly moves. The answer is the mean of the last iterates, taken back towards the
+    start as far as noise explains it (:func:`skdp.solvers.shrinkage.towards_start`).
+
+    Clipped residuals fit skewed targets near their middle. Where coordinates are private, offset
+    and scale of the predictions of one target are therefore asked for once more with wide clips,
+    for 5 % of the budget, unless ``whole`` or a penalty is given
+    (:func:`skdp.solvers.calibration.calibrated`).
 
     Made for coordinates in which second moments are about 1, see
     :class:`skdp.solvers.preconditioning.IterativeWhitening`, where one step size suits all
@@ -79,7 +93,8 @@ class TrackedGD(Solver):
     whole : float, optional
         Share q of the rows that the clip should leave whole, in (0, 1). By default between 0.5
         and 0.97, growing with the number of rows times the budget for each coordinate, and
-        towards 1 at budgets beyond mu = 2.
+        towards 1 at budgets beyond mu = 2. If it is given the fit stays robust: nothing is asked
+        for with wider clips.
     average : float, default=0.5
         Share of the last iterates that are averaged, in [0, 1]; 0 returns the last one.
 
@@ -116,7 +131,7 @@ class TrackedGD(Solver):
         budget, p = oracle.budget, problem.n_rows
         # Residuals of several targets are longer by this together, and so are clips and noise.
         together = sqrt(problem.loss.n_scores)
-        evidence = problem.n_samples * budget.mu / (p * together)
+        evidence = problem.evidence_for_each(budget.mu)
         growth = max(1.0, budget.mu / 2)
         whole = self.whole
         if whole is None:
@@ -151,8 +166,15 @@ class TrackedGD(Solver):
         counts = oracle.gradient_sizes(w, unit * _OCTAVES, spend=looking, whole_units=whole_units)
         clip_norm = unit * _first_clip(counts.value, counts.scale, whole, problem.n_samples)
         tail = TailMean(steps, self.average)
+        sizes, scales, shares = [], [], []
         oracle.note(planned=steps)
-        for spend in budget.fraction(1 - _START_SHARE).split(steps):
+        known = row_map is not None and row_map.moments is not None
+        # A share that is given is one of robustness, and a penalty would have to be shared out.
+        asks = self.whole is None and known and problem.loss.squared and problem.loss.n_scores == 1
+        asks = asks and evidence >= _CALIBRATED and not np.any(problem.penalty.root)
+        asks = asks and problem.n_samples * budget.mu >= _COUNTED
+        last = _CALIBRATION_SHARE if asks else 0.0
+        for spend in budget.fraction(1 - _START_SHARE - last).split(steps):
             g, share = oracle.gradient_and_share(
                 w,
                 spend=spend,
@@ -167,11 +189,21 @@ class TrackedGD(Solver):
             moved = w - step * g + momentum * (w - before)
             before, w = w, problem.project(problem.prox(moved, step))
             tail.add(w)
+            sizes.append(step)
+            scales.append(oracle.gradient_scale(spend=spend, clip_norm=clip_norm))
+            shares.append(float(share.value))
             # Noise larger than the share of clipped rows would make the clip a random walk.
             rate = pace * min(1.0, (1 - whole) / share.scale)
             excess = (float(share.value) - whole) / (1 - whole)
             clip_norm *= exp(-rate * min(1.0, max(-1.0, excess)))
-        return Solution(tail.value(), n_iter=steps)
+        ratio = _NOISE_RATIO / (1 - _FOLLOW_SHARE)
+        left = min(1.0, max(_LEAST_WHOLE, float(np.mean(shares))))
+        course = Course(sizes, momentum, scales, self.average)
+        ratios = {"whole": left, "noise_ratio": ratio}
+        w = towards_start(problem, tail.value(), course, length=length, **ratios)
+        if asks:
+            w = calibrated(problem, oracle, w, budget.fraction(last))
+        return Solution(w, n_iter=steps)
 
 
 def _first_clip(counts: np.ndarray, scale: float, whole: float, n_samples: int) -> float:

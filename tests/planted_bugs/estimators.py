@@ -13,8 +13,8 @@ from object_graphs import numbers_within, planted_in
 from planted_bugs.bug import Bug, after, gives, sets
 from sklearn.base import BaseEstimator
 
-from skdp import DPLogisticRegression
-from skdp.estimators import Announcements, EarlierModel
+from skdp import DPLinearRegression, DPLogisticRegression
+from skdp.estimators import Announcements, EarlierModel, TargetMean
 from skdp.privacy import PrivateOracle
 from skdp.solvers import GD
 from skdp.testing import check_seed_stays_behind, record_fit, replay_fit
@@ -39,6 +39,22 @@ def models_follow_from_answers():
     assert vars(first).keys() == vars(second).keys()
     for name in (name for name in vars(first) if name.endswith("_")):
         np.testing.assert_array_equal(getattr(first, name), getattr(second, name), err_msg=name)
+
+
+def regressions_follow_from_answers_and_pay_their_plan():
+    """The start at the mean of targets is an answer, for the share that the plan names."""
+    rng = np.random.default_rng(0)
+    rows, y = rng.normal(size=(400, 3)) / 8, rng.uniform(0.2, 0.8, size=400)
+    options = {"data_norm": 1.0, "target_bounds": (-1.0, 1.0), "epsilon": 0.3, "random_state": 0}
+    first, second = (DPLinearRegression(**options) for _ in range(2))
+    transcript = record_fit(first, rows, y)
+    replay_fit(second, rows[::-1] / 2, -y, transcript)
+    np.testing.assert_array_equal(first.coef_, second.coef_)
+    assert first.intercept_ == second.intercept_, "another start"
+    (event,) = [e for e in first.privacy_ledger_ if e.query == "intercept_gradient"]
+    paid = (event.sensitivity / event.noise_scale) ** 2 / first.plan_.ledger().remaining
+    assert abs(paid / first.plan_.stage(TargetMean).share - 1) < 1e-6, "another share"
+    assert abs(event.sensitivity * 400 / 2 - 1) < 1e-3, "another sensitivity"
 
 
 def warm_starts_predict_what_the_published_model_does():
@@ -165,6 +181,7 @@ def spying():
 
 
 SEEN, ENCODER = spying()
+TARGETS_SEEN = [0.0]
 SEES = {"PrivateLinearClassifier._encoder": ENCODER}
 
 
@@ -182,6 +199,25 @@ def any_features(honest, cls, model, before):
     if not model.warm_start or "coef_" not in before:
         return None
     return EarlierModel(before["coef_"].T, before["intercept_"], None)
+
+
+def mean_of_targets(honest, problem, oracle, share):
+    problem = honest(problem, oracle, share)
+    return replace(problem, initial=problem.initial + TARGETS_SEEN[-1])
+
+
+def remembers_targets(honest, self, rows, y, *rest):
+    TARGETS_SEEN.append(float(np.mean(y)))
+    return honest(self, rows, y, *rest)
+
+
+def mean_for_more(honest, problem, oracle, share):
+    return honest(problem, oracle, 2 * share)
+
+
+def half_of_the_mean(honest, self):
+    apart, longest = honest(self)
+    return (apart / 2, longest / 2)
 
 
 def handed_out_again(honest, self, rows, plan, *rest, origin=None, **options):
@@ -236,6 +272,9 @@ BUGS = (
     Bug("a seed in the pickle of a model", {"PrivateLinearModel.__getstate__": lambda _, self: BaseEstimator.__getstate__(self)}, seeds_stay_behind, "keeps its seed"),
     Bug("a seed in the pickle of a model under another name", {"PrivateLinearModel.__getstate__": lambda honest, self: honest(self) | {"_seed": self.random_state}}, seeds_stay_behind, "somewhere in the pickle"),
     Bug("class weights from the labels themselves", SEES | {"stages.with_class_prior": prior_of_labels}, models_follow_from_answers, "another content"),
+    Bug("a start at the mean of the targets themselves", {"PrivateLinearModel._open": remembers_targets, "stages.with_target_mean": mean_of_targets}, regressions_follow_from_answers_and_pay_their_plan, "another content"),
+    Bug("a mean of the targets for twice its share", {"stages.with_target_mean": mean_for_more}, regressions_follow_from_answers_and_pay_their_plan, "another share"),
+    Bug("a mean of the targets of half its sensitivity", {"InterceptGradientQuery.extents": half_of_the_mean}, regressions_follow_from_answers_and_pay_their_plan),
     Bug("a bound on rows from the rows themselves", {"PrivateLinearModel._open": remembers, "PrivateLinearModel._given_bounds": as_long_as_rows}, models_follow_from_answers, "another content"),
     Bug("a number of steps from the labels themselves", {"PrivateLinearModel._open": steps_by_labels}, models_follow_from_answers, "another price"),
     Bug("a number of iterations from the labels themselves", SEES | {"PrivateLinearClassifier._publish": sets("n_iter_", lambda self, *args: self.n_iter_ + int(SEEN[-1].sum()))}, models_follow_from_answers, "n_iter_"),

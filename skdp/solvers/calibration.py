@@ -1,0 +1,91 @@
+"""Offset and scale of the predictions of a regression, without the bias of clipped residuals."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import inf, sqrt
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ..problem.bounds import RowMap
+from ..problem.penalties import NoPenalty
+from ..problem.problem import Problem
+from .descent import clips_whole_units
+from .shrinkage import direction_of_constant
+
+if TYPE_CHECKING:
+    from ..privacy.accounting.ledger import Budget
+    from ..privacy.oracle import Oracle
+
+# Share of what it gets for counts, and number of steps, the last half of which are averaged.
+_LOOK, _STEPS = 0.1, 4
+# Where the clip is sought; counts below so many standard deviations of their noise are none.
+_OCTAVES, _SEEN = 2.0 ** np.arange(-12, 4), 3.0
+# Squares of moves that are taken for noise, in units of it.
+_THRESHOLD = 3.0
+
+
+def calibrated(problem: Problem, oracle: Oracle, w: np.ndarray, budget: Budget) -> np.ndarray:
+    r"""The solution with offset and scale such that residuals sum to zero alone and along scores.
+
+    Clipped residuals make a fit of skewed targets one of their middle and not of their mean. A
+    model ``a + b s`` of the scores s of a solution has two coefficients, whose noise is so small
+    that clips can be wide. Gradients are asked for in the two coordinates ``(1, s / |s|)`` alone,
+    of which second moments are about 1. The clip is the octave at which what is cut off, which is
+    known from noisy counts of the gradients' norms, and noise together are least. Each of the two
+    moves is taken back as far as noise and the error of sampling explain it.
+
+    Parameters
+    ----------
+    problem : Problem
+        With one target, in private coordinates that hold the constant.
+    oracle : Oracle
+        Answers queries about the rows.
+    w : ndarray of shape (p,)
+        The solution.
+    budget : Budget
+        What it may cost.
+    """
+    row_map = problem.bounds.row_map
+    assert row_map is not None
+    assert row_map.moments is not None
+    constant, one = direction_of_constant(problem, row_map)
+    offset = float(constant @ w)
+    slopes = w - offset * constant
+    scale = sqrt(float(row_map.moments @ slopes**2))
+    if not (one > 0 and scale > 0):
+        return w
+    basis = np.column_stack([one * constant, slopes / scale])
+    matrix = row_map.jacobian() @ basis
+    flat = RowMap(np.ones(len(matrix)), matrix, row_map.shift @ basis)
+    longest = flat.longest(problem.bounds.data_norm)
+    bounds = replace(problem.bounds, row_map=replace(flat, norm=max(1.0, longest)))
+    two = replace(problem, n_features=2, bounds=bounds, penalty=NoPenalty(), initial=None)
+    oracle = oracle.for_problem(two)
+    start = v = np.array([offset / one, scale])
+    spends = budget.fraction(1 - _LOOK).split(_STEPS)
+    whole_units = clips_whole_units(two, counted=True)
+    looking = budget.fraction(_LOOK).whole()
+    counts = oracle.gradient_sizes(v, _OCTAVES, spend=looking, whole_units=whole_units)
+    rows = np.where(counts.value > _SEEN * counts.scale, counts.value, 0.0)
+    upper = np.append(_OCTAVES, 2 * _OCTAVES[-1])
+    least, clip = inf, _OCTAVES[-1]
+    for edge in _OCTAVES:
+        lost = float(rows @ np.maximum(upper - edge, 0.0)) / two.n_samples
+        noise = oracle.gradient_scale(spend=spends[0], clip_norm=edge)
+        risk = lost**2 + 2 * noise**2 / (_STEPS / 2)
+        if risk < least:
+            least, clip = risk, float(edge)
+    # Of the mean of the last iterates, of which each is a step from all before.
+    variance = oracle.gradient_scale(spend=spends[0], clip_norm=clip) ** 2 / (_STEPS / 2)
+    variance += 0.5 * float(rows @ np.minimum(0.75 * upper, clip) ** 2) / two.n_samples**2
+    end = np.zeros(2)
+    for k, spend in enumerate(spends):
+        v = v - oracle.gradient(v, spend=spend, clip_norm=clip, whole_units=whole_units)
+        if k >= _STEPS / 2:
+            end += v / (_STEPS / 2)
+    move = end - start
+    with np.errstate(divide="ignore", invalid="ignore"):
+        kept = np.where(move != 0, np.maximum(0.0, 1 - _THRESHOLD * variance / move**2), 0.0)
+    return w + basis @ (kept * move)

@@ -1,0 +1,162 @@
+"""Regression is not worse than a constant, and tends to least squares as the budget grows."""
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LinearRegression
+
+import skdp
+from skdp import DPLassoRegressor, DPLinearRegression
+from skdp.estimators import TargetMean
+from skdp.testing import record_fit, replay_fit
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::skdp.SeededNoiseWarning"),
+    pytest.mark.filterwarnings("ignore::skdp.BudgetWarning"),
+]
+
+BOUNDS = {"data_norm": 1.0, "target_bounds": (-1.0, 1.0), "delta": 1e-6}
+
+
+def rows(n, d, seed):
+    X = np.random.default_rng(seed).normal(size=(n, d))
+    return X / np.linalg.norm(X, axis=1, keepdims=True)
+
+
+def ratios(make, n, d, epsilon, seeds=12, kind=DPLinearRegression):
+    """Mean squared error over that of the middle of the bounds, on fresh rows, for each seed."""
+    out = []
+    for seed in range(seeds):
+        X = rows(n + 2000, d, seed)
+        y = make(X, np.random.default_rng(100 + seed))
+        model = kind(epsilon=epsilon, random_state=seed, **BOUNDS).fit(X[:n], y[:n])
+        error = model.predict(X[n:]) - y[n:].reshape(2000, *y.shape[1:])
+        out.append(np.mean(error**2) / np.mean(y[n:] ** 2))
+    return np.array(out)
+
+
+def no_signal(X, rng):
+    return rng.uniform(-0.5, 0.5, size=len(X))
+
+
+@pytest.mark.parametrize("epsilon", [0.01, 0.1, 0.5, 1.0, 3.0])
+@pytest.mark.parametrize(("n", "d"), [(200, 3), (500, 10), (1000, 30)])
+def test_targets_without_a_signal_cost_next_to_nothing(n, d, epsilon):
+    found = ratios(no_signal, n, d, epsilon)
+    # Of the mean over seeds, which are fixed.
+    error = found.std(ddof=1) / np.sqrt(len(found))
+    # Least squares without noise is worse than a constant by this.
+    assert found.mean() <= 1.05 + (d + 1) / n + 2 * error
+
+
+@pytest.mark.parametrize("kind", [DPLinearRegression, DPLassoRegressor])
+def test_nor_do_they_for_the_lasso_or_several_targets(kind):
+    several = kind is DPLinearRegression
+    found = ratios(
+        lambda X, rng: rng.uniform(-0.5, 0.5, size=(len(X), 3) if several else len(X)),
+        *(300, 5, 0.1),
+        kind=kind,
+    )
+    assert found.mean() <= 1.05 + 2 * found.std(ddof=1) / np.sqrt(len(found))
+
+
+def with_signal(X, rng):
+    d = X.shape[1]
+    slopes = np.where(np.arange(d) % 2, 0.3, -0.3)
+    return np.clip(X @ slopes + 0.1 * rng.normal(size=len(X)), -1, 1)
+
+
+@pytest.mark.parametrize(("n", "d", "most"), [(1000, 3, 0.5), (2000, 10, 0.4), (5000, 10, 0.26)])
+def test_a_signal_is_learned(n, d, most):
+    assert ratios(with_signal, n, d, 1.0, seeds=6).mean() < most
+
+
+def test_an_offset_of_the_targets_is_learned_where_little_else_can_be():
+    def offset(X, rng):
+        return -0.6 + 0.05 * rng.normal(size=len(X))
+
+    assert ratios(offset, 300, 5, 0.5, seeds=6).mean() < 0.1
+
+
+def skewed(kind, seed, n=20_000, d=8):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-1, 1, size=(n, d)) / np.sqrt(d)
+    z = X @ np.linspace(-1, 1, d) * 2
+    if kind == "exponential":
+        return X, np.exp(z) * rng.exponential(1, n), (0, 40)
+    return X, np.exp(z + 1.2 * rng.normal(size=n)), (0, 200)
+
+
+@pytest.mark.parametrize("epsilon", [4.0, 16.0, 64.0])
+@pytest.mark.parametrize("kind", ["exponential", "lognormal"])
+def test_skewed_targets_are_fitted_near_least_squares(kind, epsilon):
+    X, y, bounds = skewed(kind, 0)
+    model = DPLinearRegression(
+        epsilon=epsilon, delta=1e-6, data_norm=1.0, target_bounds=bounds, random_state=0
+    ).fit(X, y)
+    best = LinearRegression().fit(X, np.clip(y, *bounds))
+    assert model.score(X, y) > best.score(X, y) - 0.01
+    # The mean of what is predicted is that of the targets, and not their median.
+    assert abs(model.predict(X).mean() - y.mean()) < 0.05 * y.mean()
+
+
+@pytest.mark.filterwarnings("ignore:Nearly all targets")
+def test_bounds_that_are_far_too_wide_cost_nothing():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, size=(20_000, 8)) / np.sqrt(8)
+    y = X @ np.linspace(-2, 2, 8) + 0.3 * rng.normal(size=len(X))
+    options = {"delta": 1e-6, "data_norm": 1.0, "random_state": 0, "epsilon": 1.0}
+    wide, near = (
+        DPLinearRegression(target_bounds=(-b, b), **options).fit(X, y).score(X, y)
+        for b in (300.0, 4.0)
+    )
+    assert wide > near - 0.01
+
+
+# The release.
+
+
+@pytest.mark.parametrize(("adjacency", "factor"), [("replace_one", 2.0), ("zero_out", 1.0)])
+def test_the_mean_costs_its_share_and_no_row_moves_it_further(adjacency, factor):
+    X = rows(300, 4, 0)
+    model = DPLinearRegression(epsilon=0.3, adjacency=adjacency, random_state=0, **BOUNDS)
+    stage = skdp.plan(model, 300, 4).stage(TargetMean)
+    model.fit(X, with_signal(X, np.random.default_rng(0)))
+    (event,) = [e for e in model.privacy_ledger_ if e.query == "intercept_gradient"]
+    assert event.sensitivity == pytest.approx(factor / 300, rel=1e-4)
+    assert 0.02 <= stage.share <= 0.5
+    limit = model.plan_.ledger().remaining
+    assert (event.sensitivity / event.noise_scale) ** 2 == pytest.approx(stage.share * limit)
+    spent = sum(e.count * (e.sensitivity / e.noise_scale) ** 2 for e in model.privacy_ledger_)
+    assert spent == pytest.approx(limit)
+
+
+@pytest.mark.parametrize(
+    ("options", "n"),
+    [({"fit_intercept": False}, 300), ({}, 20_000), ({"solver": "svrg"}, 300)],
+    ids=["no intercept", "private coordinates", "a solver that does not shrink"],
+)
+def test_no_mean_is_asked_for_where_nobody_starts_at_it(options, n):
+    assert skdp.plan(DPLinearRegression(**options, **BOUNDS), n, 4).stage(TargetMean) is None
+
+
+@pytest.mark.parametrize(("n", "epsilon"), [(300, 0.3), (3000, 2.0)])
+def test_what_is_taken_back_and_calibrated_follows_from_answers(n, epsilon):
+    first, second = (
+        DPLinearRegression(epsilon=epsilon, random_state=0, **BOUNDS) for _ in range(2)
+    )
+    X = rows(n, 4, 0)
+    transcript = record_fit(first, X, with_signal(X, np.random.default_rng(0)))
+    replay_fit(second, X[::-1] / 2, np.full(n, 0.5), transcript)
+    np.testing.assert_array_equal(first.coef_, second.coef_)
+    assert first.intercept_ == second.intercept_
+
+
+def test_weights_and_people_are_taken_along():
+    X = rows(600, 4, 0)
+    y = 0.5 + 0.01 * np.random.default_rng(0).normal(size=600)
+    options = {"epsilon": 0.4, "random_state": 0, **BOUNDS}
+    weighted = DPLinearRegression(**options).fit(X, y, sample_weight=np.full(600, 0.5))
+    people = DPLinearRegression(**options).fit(X, y, privacy_unit=np.repeat(np.arange(300), 2))
+    for model in (weighted, people):
+        assert "intercept_gradient" in {e.query for e in model.privacy_ledger_}
+        assert np.abs(model.predict(X) - 0.5).mean() < 0.25
