@@ -222,13 +222,25 @@ def test_parameters_that_are_set_later_get_the_same_advice():
 
 
 @pytest.mark.parametrize(
-    "model", [DPLogisticRegression(), DPLinearRegression(), DPStandardScaler()]
+    ("model", "method"),
+    [
+        (DPLogisticRegression(), "fit"),
+        (DPLogisticRegression(), "partial_fit"),
+        (DPLinearRegression(), "fit"),
+        (DPLinearRegression(), "partial_fit"),
+        (DPContextualBandit(), "fit"),
+        (DPContextualBandit(), "partial_fit"),
+        (DPGridSearchCV(DPLogisticRegression(), {"C": [1.0]}), "fit"),
+        (DPStandardScaler(), "fit"),
+        (BoundsScaler((0, 1)), "fit"),
+    ],
 )
-def test_a_parameter_given_to_fit_is_sent_to_the_constructor(model):
+def test_a_parameter_given_to_fit_is_sent_to_the_constructor(model, method):
     who = type(model).__name__
+    rewards = {"r": np.zeros(4)} if isinstance(model, DPContextualBandit) else {}
     with pytest.raises(TypeError, match="'epsilon'") as error:
-        model.fit(np.zeros((4, 1)), [0, 1, 0, 1], epsilon=2)
-    assert str(error.value).startswith(f"{who}.fit: ")
+        getattr(model, method)(np.zeros((4, 1)), [0, 1, 0, 1], epsilon=2, **rewards)
+    assert str(error.value).startswith(f"{who}.{method}: ")
     assert str(error.value).endswith(f"parameters such as epsilon are those of {who}(...).")
     assert "privacy_unit" in str(error.value)
 

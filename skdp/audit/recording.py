@@ -222,7 +222,8 @@ class _TapedAnswers(StreamAnswers):
     def __init__(
         self, opening: StreamOpening, inner: StreamAnswers | None, rows: RowStore, tape: Tape
     ) -> None:
-        self._opening, self._inner, self._rows, self._tape = opening, inner, rows, tape
+        super().__init__(opening)
+        self._inner, self._rows, self._tape = inner, rows, tape
         self._start, self._total = 0, np.zeros(())
         self._exact: list[np.ndarray] = []
         self._given: list[np.ndarray] = []
@@ -231,11 +232,6 @@ class _TapedAnswers(StreamAnswers):
         tape.exchange("stream", (plan, opening.event), lambda: None)
         if not plan.chooses_vertices:
             tape.note_sums(opening.sums, opening.noise_scale, self._given, self._exact)
-
-    @property
-    def deviation(self) -> float:
-        """Noise of the last release."""
-        return self._opening.deviation
 
     def answer(self, request: StreamRequest) -> np.ndarray:
         """A fresh or a recorded release."""

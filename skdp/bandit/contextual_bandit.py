@@ -21,9 +21,9 @@ from ..privacy.adjacency import Adjacency, PrivacyUnit
 from ..privacy.bandit_sessions.bandit_plans import Plan
 from ..privacy.bandit_sessions.base import ArmSession
 from ..privacy.bandit_sessions.session_factory import open_run
-from ..privacy.lock import ProcessGuard, run_locked
-from ..privacy.oracle_factory import PrivateSession
-from ..privacy.randomness import public_generator
+from ..privacy.lock import ProcessGuard, locked, run_locked
+from ..privacy.oracle_factory import noise_for
+from ..privacy.randomness import SecretNoise, public_generator
 from ..privacy.rows.privacy_units import LabelledRows
 from ..privacy.rows.reading import redacted, strict_checks
 from ..privacy.streams.visits import Visits, epsilon_of_share
@@ -35,7 +35,14 @@ from ..reporting.open_budgets import BudgetedEstimator, Rollback, reservation_fo
 from ..reporting.privacy_ledger import PrivacyLedger
 from ..reporting.receipts import Receipt, SpendBound
 from ..solvers.streaming import StreamingSolver
-from ..validation import INFINITE, PAIR, check_parameters, one_of, with_advice
+from ..validation import (
+    INFINITE,
+    PAIR,
+    check_parameters,
+    keep_parameters,
+    one_of,
+    with_advice,
+)
 from .arm_labels import ArmLabels
 from .bandit_choices import (
     STREAMING,
@@ -253,22 +260,9 @@ class DPContextualBandit(BudgetedEstimator):
         adjacency: str = "replace_one",
         random_state: Any = None,
     ) -> None:
-        self.arms = arms
-        self.epsilon = epsilon
-        self.delta = delta
-        self.data_norm = data_norm
-        self.feature_bound = feature_bound
-        self.reward_bounds = reward_bounds
-        self.loss = loss
-        self.policy = policy
-        self.solver = solver
-        self.horizon = horizon
-        self.max_visits = max_visits
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.adjacency = adjacency
-        self.random_state = random_state
+        keep_parameters(self, locals())
 
+    @locked
     def fit(self, X: Any, a: Any, r: Any, privacy_unit: Any = None) -> Self:
         """Learn from a log, all of it at once; what was learned before is forgotten.
 
@@ -297,8 +291,19 @@ class DPContextualBandit(BudgetedEstimator):
         RuntimeError
             If another thread is fitting the same object. This call has read and spent nothing.
         """
-        return run_locked(self, "fit", self._fit, X, a, r, privacy_unit)
+        with Rollback(self):
+            rows = self._rows(X, a, r, new=True, named=privacy_unit is not None)
+            persons = self._persons(privacy_unit, len(rows[0]))
+            self._begin(len(rows[0]), at_once=True)
+            self._protect(persons)
+        self._feed(rows, persons)
+        # What was set aside is replaced by what the receipt says.
+        reservation_for(self, goes_on=True).settle(Receipt.of(self))
+        # Its users are all there; a stream that follows is another run.
+        del self._session
+        return self
 
+    @locked(waits=True)
     def partial_fit(self, X: Any, a: Any, r: Any, privacy_unit: Any = None) -> Self:
         """Learn from some more users; one, or many at once.
 
@@ -329,8 +334,30 @@ class DPContextualBandit(BudgetedEstimator):
             If parameters or data are malformed, or there are more users than the horizon allows.
             Nothing has been learned from this call then.
         """
-        rows = X, a, r, privacy_unit
-        return run_locked(self, "partial_fit", self._go_on, *rows, waits=True)
+        with Rollback(self):
+            new = self._needs_new_run("partial_fit")
+            if not new:
+                refuse_changes(self, self._settings)
+                # Also under budgets that have been opened since it began.
+                reservation = reservation_for(self, goes_on=True)
+                reservation.reserve(self._session.claim, begins=True)
+                reservation.remember(self)
+            rows = self._rows(X, a, r, new=new, named=privacy_unit is not None)
+            persons = self._persons(privacy_unit, len(rows[0]))
+            if new:
+                self._begin(self.horizon)
+            n, horizon = len(rows[0]), self._problem.horizon
+            if self.horizon is None:
+                warn_of_rows(type(self).__name__, self.delta_, self.n_seen_, self.n_seen_ + n)
+            elif n > (left := horizon - self.n_seen_):
+                raise ValueError(
+                    f"{type(self).__name__}.partial_fit needs no more users than its horizon of "
+                    f"{horizon}, of which {left} are left, got {n}; noise was planned for them. "
+                    "Start another stream with a clone."
+                )
+            self._protect(persons)
+        self._feed(rows, persons)
+        return self
 
     @strict_checks()
     def act(self, X: Any) -> np.ndarray:
@@ -478,9 +505,9 @@ class DPContextualBandit(BudgetedEstimator):
             warn_if_hopeless(problem)
         # Who has come in one epoch is known in the next.
         stream = copy(before) or BanditStream(
-            PrivateSession(self.random_state), self._claim(plan), Visits(int(self.max_visits))
+            noise_for(self.random_state), self._claim(plan), Visits(int(self.max_visits))
         )
-        stream.session, ledger = open_run(plan, problem, epsilon, stream.private)
+        stream.session, ledger = open_run(plan, problem, epsilon, stream.noise)
         if goes_on:
             memory = self._memory if type(policy) is type(self.policy_) else None
             learned = policy.go_on(problem, self._rule, memory, self._epochs.stop)
@@ -579,51 +606,12 @@ class DPContextualBandit(BudgetedEstimator):
             del self._session
             raise
 
-    def _fit(self, X: Any, a: Any, r: Any, units: Any) -> Self:
-        with Rollback(self):
-            rows = self._rows(X, a, r, new=True, named=units is not None)
-            persons = self._persons(units, len(rows[0]))
-            self._begin(len(rows[0]), at_once=True)
-            self._protect(persons)
-        self._feed(rows, persons)
-        # What was set aside is replaced by what the receipt says.
-        reservation_for(self, goes_on=True).settle(Receipt.of(self))
-        # Its users are all there; a stream that follows is another run.
-        del self._session
-        return self
-
     def _first_contexts(self, X: Any) -> np.ndarray:
         with Rollback(self):
             V = self._contexts(X, new=(new := self._needs_new_run("act")))
             if new:
                 self._begin(self.horizon)
         return V
-
-    def _go_on(self, X: Any, a: Any, r: Any, units: Any) -> Self:
-        with Rollback(self):
-            new = self._needs_new_run("partial_fit")
-            if not new:
-                refuse_changes(self, self._settings)
-                # Also under budgets that have been opened since it began.
-                reservation = reservation_for(self, goes_on=True)
-                reservation.reserve(self._session.claim, begins=True)
-                reservation.remember(self)
-            rows = self._rows(X, a, r, new=new, named=units is not None)
-            persons = self._persons(units, len(rows[0]))
-            if new:
-                self._begin(self.horizon)
-            n, horizon = len(rows[0]), self._problem.horizon
-            if self.horizon is None:
-                warn_of_rows(type(self).__name__, self.delta_, self.n_seen_, self.n_seen_ + n)
-            elif n > (left := horizon - self.n_seen_):
-                raise ValueError(
-                    f"{type(self).__name__}.partial_fit needs no more users than its horizon of "
-                    f"{horizon}, of which {left} are left, got {n}; noise was planned for them. "
-                    "Start another stream with a clone."
-                )
-            self._protect(persons)
-        self._feed(rows, persons)
-        return self
 
     def _persons(self, units: Any, n_samples: int) -> LabelledRows | None:
         """Rows by the persons whose they are, if they are named."""
@@ -718,12 +706,9 @@ class DPContextualBandit(BudgetedEstimator):
         return hasattr(self, "_rule")
 
     def __getstate__(self) -> dict[str, Any]:
-        state = super().__getstate__()
-        if "_rule" not in state:
-            return state
-        # Sums, rows and noise stay behind, and so does a seed, which reproduces the noise.
+        # Sums, rows and noise stay behind.
         left = {"_session", "_public_rng", "_warned"}
-        return {k: v for k, v in state.items() if k not in left} | {"random_state": None}
+        return {k: v for k, v in super().__getstate__().items() if k not in left}
 
 
 @dataclass
@@ -742,15 +727,11 @@ class BanditStream:
     have counted, if rows come with their labels, and the session of the epoch.
     """
 
-    private: PrivateSession
+    noise: SecretNoise
     claim: SpendBound
     visits: Visits
     guard: ProcessGuard = field(default_factory=ProcessGuard)
     session: ArmSession = field(init=False)
-
-    def resume(self) -> None:
-        """Go on after a checkpoint was loaded."""
-        self.session.resume(self.private.noise)
 
 
 def _unit_of(named: bool) -> str:

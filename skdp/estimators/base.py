@@ -14,10 +14,12 @@ from sklearn.utils._param_validation import Interval
 
 from ..exceptions import BudgetWarning, warn_user
 from ..privacy.accounting.calculus import Calculus, PureDP
+from ..privacy.accounting.ledger import Ledger
 from ..privacy.accounting.promise import delta_for
 from ..privacy.adjacency import Adjacency, PrivacyUnit
 from ..privacy.lock import locked
-from ..privacy.oracle_factory import Opened, PrivateSession
+from ..privacy.oracle import Oracle
+from ..privacy.oracle_factory import noise_for, open_rows
 from ..privacy.randomness import public_generator
 from ..privacy.rows.base import RowStore
 from ..privacy.sites.remote_rows import RemoteRows
@@ -28,7 +30,7 @@ from ..problem.penalties import Tikhonov
 from ..problem.problem import Problem
 from ..problem.sites import Sites
 from ..reporting.budget_warnings import warn_of_promise
-from ..reporting.open_budgets import BudgetedEstimator, Reservation, reservation_for
+from ..reporting.open_budgets import BudgetedEstimator, Reservation, Rollback, reservation_for
 from ..reporting.receipts import Receipt, SpendBound
 from ..reporting.training_targets import remember_targets
 from ..reporting.verdicts import warn_of_steps_around
@@ -50,6 +52,9 @@ from .progress import DISJOINT, EarlierModel, Progress, Released
 from .publishing import PublishedModel
 from .refusals import of_bounds, of_place, of_scaled_columns, refuse
 from .stages import Case, FitState, Origin
+
+# Published before rows are asked.
+_OF_THIS_FIT = frozenset({"n_features_in_", "feature_names_in_", "classes_", "delta_"})
 
 
 def solvers_but(*unfit: str) -> list[Any]:
@@ -178,7 +183,7 @@ class PrivateLinearModel(DataOpener, PublishedModel, CallbackSupportMixin, Budge
         ``privacy_ledger_`` say what has been spent, and so does a note on the exception.
         """
         before, charge = vars(self).copy(), reservation_for(self)
-        try:
+        with Rollback(self, charge):
             # Validate.
             check_parameters(self)
             # Before there is a number of rows, delta is at most this.
@@ -199,24 +204,19 @@ class PrivateLinearModel(DataOpener, PublishedModel, CallbackSupportMixin, Budge
             self._warn_of(plan)
 
             # Open. Nothing has been read or spent until this has succeeded.
-            opened = PrivateSession(self.random_state, rows).open(rows, plan.terms)
+            oracle, ledger = open_rows(rows, plan, noise_for(self.random_state, rows))
             progress = Progress(self, rows.unit)
             if self.warm_start:
                 progress.follow(self, before)
-            claim = SpendBound.of_ledger(opened.ledger, plan.adjacency, plan.unit)
+            claim = SpendBound.of_ledger(ledger, plan.adjacency, plan.unit)
             charge.reserve(claim, begins=True)
-        except BaseException:
-            charge.cancel()
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            raise
-        self._forget()
+        self._begin_anew()
         self._progress = progress
         progress.seen = progress.parts.stop + rows.n_samples
         public_rng = public_generator(self.random_state)
         charge.remember(self)
         remember_targets(self, y)
-        begun = rows, plan, opened, public_rng, dtype
+        begun = rows, plan, (oracle, ledger), public_rng, dtype
         self._fit_part(*begun, origin=origin, sites=places, charge=charge)
         return self
 
@@ -225,7 +225,7 @@ class PrivateLinearModel(DataOpener, PublishedModel, CallbackSupportMixin, Budge
         self,
         rows: RowStore,
         plan: FitPlan,
-        opened: Opened,
+        opened: tuple[Oracle, Ledger],
         public_rng: np.random.Generator,
         dtype: np.dtype,
         *,
@@ -475,11 +475,14 @@ class PrivateLinearModel(DataOpener, PublishedModel, CallbackSupportMixin, Budge
         """Set the public attributes from a released solution."""
 
     def __getstate__(self) -> dict[str, Any]:
-        # Rows and noise stay behind when a model travels, and so does a seed, which reproduces the
-        # noise.
-        state = dict(super().__getstate__())
-        state.pop("_session", None)
-        return state | {"random_state": None} if "_progress" in state else state
+        # Rows and noise stay behind when a model travels.
+        return {k: v for k, v in super().__getstate__().items() if k != "_session"}
+
+    @final
+    def _begin_anew(self) -> None:
+        """Drop what an earlier fit has left, but for what this one has set."""
+        self.__dict__.pop("_session", None)
+        self._forget(_OF_THIS_FIT)
 
     @final
     def set_params(self, **params: Any) -> Self:

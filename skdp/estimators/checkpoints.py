@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import os
 import pickle
 from contextlib import suppress
@@ -12,7 +11,7 @@ from secrets import token_hex
 from typing import Any
 
 from ..privacy.lock import run_locked
-from ..privacy.randomness import SecretNoise, taken_along
+from ..privacy.randomness import secret_pickle
 from ..reporting.versions import minor_version
 from ..validation import shown
 
@@ -98,7 +97,6 @@ def load_checkpoint(path: str | os.PathLike[str]) -> Any:
         kind, state = pickle.loads(_undamaged(content, path))
         model = kind.__new__(kind)
         vars(model).update(state)
-        model._session.resume()
     except BaseException:
         os.rename(taken, path)
         raise
@@ -107,13 +105,6 @@ def load_checkpoint(path: str | os.PathLike[str]) -> Any:
 
 
 _BINARY = getattr(os, "O_BINARY", 0)
-
-
-class _SecretPickler(pickle.Pickler):
-    """Pickles noise, which refuses to be pickled elsewhere."""
-
-    def reducer_override(self, obj: Any) -> Any:
-        return taken_along(obj) if isinstance(obj, SecretNoise) else NotImplemented
 
 
 def _undamaged(content: bytes, path: Path) -> bytes:
@@ -153,8 +144,7 @@ def _move(model: Any, path: str | os.PathLike[str]) -> None:
             "predictions."
         )
     state = vars(model) | {"random_state": None}
-    content = io.BytesIO()
-    _SecretPickler(content, protocol=pickle.HIGHEST_PROTOCOL).dump((type(model), state))
+    content = secret_pickle((type(model), state))
     owner_only = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _BINARY, 0o600)
     secretive = model._progress.secretive
     try:
@@ -162,8 +152,8 @@ def _move(model: Any, path: str | os.PathLike[str]) -> None:
         model._progress.secretive = True
         del model._session
         with os.fdopen(owner_only, "wb") as file:
-            file.write(_header() + b"\n" + sha256(content.getbuffer()).digest())
-            file.write(content.getbuffer())
+            file.write(_header() + b"\n" + sha256(content).digest())
+            file.write(content)
             file.flush()
             os.fsync(file.fileno())
     except BaseException:

@@ -13,6 +13,7 @@ from sklearn.metrics import accuracy_score
 from sklearn.utils.multiclass import check_classification_targets
 
 from ..exceptions import PrivacyLeakWarning, warn_user
+from ..privacy.lock import locked
 from ..privacy.rows.dask_rows import is_collection
 from ..privacy.rows.reading import places_among, redacted, strict_checks
 from ..problem.bounds import RowBounds
@@ -124,6 +125,7 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
         return float(right / n)
 
     @final
+    @locked(waits=True)
     def partial_fit(
         self,
         X: Any,

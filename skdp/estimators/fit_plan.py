@@ -13,9 +13,8 @@ from typing import Any, TypeVar, overload
 from sklearn.base import BaseEstimator
 
 from ..privacy.accounting.calculus import Calculus, GaussianDP, PureDP
-from ..privacy.accounting.ledger import Ledger
 from ..privacy.accounting.promise import nominal
-from ..privacy.adjacency import Adjacency, PrivacyUnit
+from ..privacy.adjacency import PrivacyUnit
 from ..privacy.oracle_factory import PrivacyTerms
 from ..problem.problem import Problem
 from ..solvers import ObjectivePerturbation, Solver
@@ -43,8 +42,8 @@ from .stages import (
 Kind = TypeVar("Kind", bound=Stage)
 
 
-@dataclass(frozen=True)
-class FitPlan:
+@dataclass(frozen=True, kw_only=True)
+class FitPlan(PrivacyTerms):
     """All that is settled about a fit before it asks about any row. Print it for sentences.
 
     A function of parameters and public facts: it holds no rows, no noise and no account, and it is
@@ -53,6 +52,12 @@ class FitPlan:
 
     Parameters
     ----------
+    epsilon, delta : float
+        The whole budget.
+    adjacency : Adjacency
+        Neighbouring relation.
+    calculus : Calculus
+        Adds up what is charged.
     estimator : str
         Class of the model.
     n_samples : int or None
@@ -67,10 +72,6 @@ class FitPlan:
         Whether rows are stored sparsely, and whether they have weights.
     n_sites : int or None
         Number of sites at which rows lie, if they do not lie all together.
-    epsilon, delta : float
-        The whole budget.
-    adjacency : Adjacency
-        Neighbouring relation.
     unit : PrivacyUnit
         What is protected: a row, or all rows of a declared privacy unit.
     stages : tuple of Stage
@@ -78,8 +79,6 @@ class FitPlan:
         mu^2), the solver among them.
     reason : str or None
         Ground on which ``'auto'`` chose the solver; None if the user named it.
-    calculus : Calculus
-        Adds up what is charged.
     from_model : bool
         Whether the solver starts at an earlier model.
     scaled : bool
@@ -96,13 +95,9 @@ class FitPlan:
     sparse: bool
     weighted: bool
     n_sites: int | None
-    epsilon: float
-    delta: float
-    adjacency: Adjacency
     unit: PrivacyUnit
     stages: tuple[Stage, ...]
     reason: str | None
-    calculus: Calculus
     from_model: bool
     scaled: bool
     assumption: str | None
@@ -128,15 +123,6 @@ class FitPlan:
     def bounds(self) -> tuple[tuple[str, float], ...]:
         """Bounds that the fit finds or checks, and the share of the budget that each may cost."""
         return tuple((stage.bound, stage.share) for stage in self.stages if stage.bound)
-
-    @property
-    def terms(self) -> PrivacyTerms:
-        """Terms on which the kernel opens the fit."""
-        return PrivacyTerms(self.epsilon, self.delta, self.adjacency, self.calculus)
-
-    def ledger(self) -> Ledger:
-        """An empty account of the whole budget, which adds up as this plan says."""
-        return self.terms.ledger()
 
     def __str__(self) -> str:
         several = "" if self.n_targets in (None, 1) else f" of {self.n_targets} targets together"

@@ -16,8 +16,8 @@ from ..exceptions import warn_user
 from ..federated import DaskSites
 from ..privacy.accounting.calculus import GaussianDP, ZeroConcentratedDP
 from ..privacy.adjacency import Adjacency, PrivacyUnit
-from ..privacy.lock import ProcessGuard, run_locked
-from ..privacy.oracle_factory import PrivateSession
+from ..privacy.lock import ProcessGuard
+from ..privacy.oracle_factory import noise_for, open_rows
 from ..privacy.randomness import public_generator
 from ..privacy.rows.base import ResidentRows
 from ..privacy.rows.buffer import RowBuffer
@@ -30,7 +30,7 @@ from ..privacy.streams.stream import Stream
 from ..privacy.streams.visits import Call, Visits, epsilon_of_share
 from ..problem.problem import Problem
 from ..reporting.budget_warnings import warn_of_promise, warn_of_rows
-from ..reporting.open_budgets import RUN, reservation_for
+from ..reporting.open_budgets import RUN, Rollback, reservation_for
 from ..reporting.receipts import SpendBound
 from ..solvers import Blocks, Solution
 from ..solvers.streaming import StreamingSolver
@@ -43,35 +43,30 @@ from .opening import ACCEPTED
 from .progress import Progress, Released, declared_disjoint
 
 Model = TypeVar("Model", bound=PrivateLinearModel)
-# Features, targets, classes, weights and labels, as passed to ``partial_fit``.
-_Given: TypeAlias = tuple[Any, Any, Any, Any, Any]
 
+# Features, targets, classes, weights and labels, as passed to ``partial_fit``.
+_Given: TypeAlias = tuple[Any, ...]
 # A bound that is sought privately takes this many rows over mu to be seen.
 _TO_FIND_BOUNDS = 200.0
 
 
-def advance(
-    model: Model, X: Any, y: Any, classes: Any, sample_weight: Any, privacy_unit: Any
-) -> Model:
-    """Take the rows of one call of ``partial_fit``, when the calls before have ended."""
-    given = X, y, classes, sample_weight, privacy_unit
-    run_locked(model, "partial_fit", _advance, model, given, waits=True)
-    return model
+def advance(model: Model, *given: Any) -> Model:
+    """Go on with the stream, or begin one, with the rows of one call of ``partial_fit``.
 
-
-def _advance(model: PrivateLinearModel, given: _Given) -> None:
-    """Go on with the stream, or begin one."""
+    Given are features, targets, classes, weights and labels of privacy units.
+    """
     session, progress = vars(model).get("_session"), vars(model).get("_progress")
     if progress is not None:
         progress.check_unchanged(model)
     if session is None or not session.guard.in_own_process:
         _begin(model, given)
-        return
+        return model
     unit = session.visits.unit
     _check_units(model, given[-1], named=unit is PrivacyUnit.DECLARED)
     _charge(model, session.claim, unit)
     call = _open_call(model, given, weighted=model._progress.weighted, first=False)
     _feed(model, session, call)
+    return model
 
 
 def _begin(model: PrivateLinearModel, given: _Given) -> None:
@@ -84,7 +79,7 @@ def _begin(model: PrivateLinearModel, given: _Given) -> None:
             "copies, pickles and forked processes leave behind. Take the state along with "
             "skdp.save_checkpoint and skdp.load_checkpoint, or call fit to start anew."
         )
-    try:
+    with Rollback(model):
         check_parameters(model)
         _check_units(model, units, named=units is not None or model.max_visits > 1)
         if units is not None and earlier is not None:
@@ -104,7 +99,7 @@ def _begin(model: PrivateLinearModel, given: _Given) -> None:
             weighted = earlier.weighted
         call = _open_call(model, given, weighted=weighted, first=earlier is None)
         if earlier is None:
-            model._forget()
+            model._begin_anew()
         model._progress = progress = Progress(model) if earlier is None else earlier
         session = _open_session(model, call, Visits(model.max_visits, unit))
         model._progress = progress.begun(model, before, session, weighted=weighted)
@@ -116,11 +111,6 @@ def _begin(model: PrivateLinearModel, given: _Given) -> None:
             outline = model._outline(1, call.rows.sparse, call.rows.weighted)
             model._publish(outline, Solution(outline.start(), 0), call.rows.X.dtype)
             model._publish_bounds(outline.bounds)
-    except BaseException:
-        reservation_for(model, goes_on=True).cancel()
-        model.__dict__.clear()
-        model.__dict__.update(before)
-        raise
     _feed(model, session, call)
 
 
@@ -335,7 +325,7 @@ class Session(ABC):
     """
 
     def __init__(self, model: PrivateLinearModel, visits: Visits) -> None:
-        self.private = PrivateSession(model.random_state)
+        self.noise = noise_for(model.random_state)
         self.public_rng = public_generator(model.random_state)
         self.visits, self._parts = visits, 0
         self.guard = ProcessGuard()
@@ -363,16 +353,13 @@ class Session(ABC):
         _charge(model, self.claim, unit)
         self._parts += 1
         rows = self.visits.counted(call, self._parts)
-        opened = self.private.open(rows, plan.terms)
+        opened = open_rows(rows, plan, self.noise)
         progress.seen += 0 if block else call.n_samples
         model._fit_part(rows, plan, opened, self.public_rng, rows.X.dtype, origin=origin)
 
     @abstractmethod
     def feed(self, model: PrivateLinearModel, call: Call) -> None:
         """Take the rows of one call, and publish what they bring about."""
-
-    def resume(self) -> None:  # noqa: B027
-        """Go on after a checkpoint was loaded: hand the noise to what could not take it along."""
 
 
 @final
@@ -407,7 +394,7 @@ class BlockSession(Session):
         """Keep the rows of one call, and fit the blocks that they fill, in order."""
         n_samples, taken = call.n_samples, 0
         if self._seen + n_samples > self._cut:
-            call = call.shuffled(self.private.noise)
+            call = call.shuffled(self.noise)
         while taken < n_samples:
             # A call that was interrupted may have left a block that is full.
             if self._seen == self._cut:
@@ -475,7 +462,7 @@ class StreamingSession(Session):
         self.claim = SpendBound.of_ledger(ledger, plan.adjacency, visits.unit)
         _charge(model, self.claim, visits.unit)
         # Paid for, before the first row.
-        paid = ledger, plan.adjacency, self.private.noise
+        paid = ledger, plan.adjacency, self.noise
         of_rows = model.horizon, stated, visits
         self._stream = Stream(problem, solver, *paid, self.public_rng, *of_rows)
         self._plan, self._problem = plan, problem
@@ -500,10 +487,6 @@ class StreamingSession(Session):
             bounds, dtype = self._problem.bounds, call.rows.X.dtype
             model._release(self._plan, self._problem, bounds, solution, dtype)
             announce_release(model)
-
-    def resume(self) -> None:
-        """Give the stream its noise."""
-        self._stream.resume(self.private.noise)
 
     def note_charges(self, model: PrivateLinearModel) -> None:
         """Put on the receipt what has been charged since it was last written."""

@@ -53,17 +53,6 @@ class PublishedModel(ABC):
         self.privacy_spent_ = receipt.spent
 
     @final
-    def _forget(self) -> None:
-        """Drop what an earlier fit published, so that no old model meets a new receipt."""
-        self.__dict__.pop("_session", None)
-        kept = {"n_features_in_", "feature_names_in_", "classes_", "delta_"}
-        published = [a for a in vars(self) if a.endswith("_") and not a.startswith("_")]
-        # Receipts last: at no moment there is a model without one.
-        for name in sorted(published, key=lambda a: a.startswith("privacy_")):
-            if name not in kept:
-                delattr(self, name)
-
-    @final
     def to_sklearn(self) -> Any:
         """The published model as one of scikit-learn's, to be served where skdp is not installed.
 

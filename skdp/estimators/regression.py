@@ -19,6 +19,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.metrics import r2_score
 from sklearn.utils.metaestimators import available_if
 
+from ..privacy.lock import locked
 from ..privacy.rows.dask_rows import is_collection
 from ..privacy.rows.reading import redacted, strict_checks
 from ..problem.bounds import RowBounds, TargetBounds
@@ -129,6 +130,7 @@ class PrivateLinearRegressor(RegressorMixin, PrivateLinearModel, ABC):
 
     @available_if(_takes_streams)
     @final
+    @locked(waits=True)
     def partial_fit(
         self, X: Any, y: Any, sample_weight: Any = None, privacy_unit: Any = None
     ) -> Self:

@@ -1,8 +1,8 @@
 """Private choice of hyperparameters."""
 
 from .accounts import ApproximateSearch, ConcentratedSearch, GaussianSearch, account_for
+from .candidates import silence
 from .searches import DPGridSearchCV, DPRandomizedSearchCV
-from .trials import silence
 
 __all__ = [
     "ApproximateSearch",

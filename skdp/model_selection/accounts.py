@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
 from math import log, sqrt
-from typing import ClassVar, final
+from typing import Any, ClassVar, final
 
 from scipy.optimize import brentq
 
@@ -64,7 +64,15 @@ class SearchAccount(ABC):
         """The whole budget: a search spends all of it."""
         return PrivacySpent(float(self.epsilon), float(self.delta))
 
+    @property
     @abstractmethod
+    def trial(self) -> Any:
+        """Budget of a trial, in the measure of the calculus."""
+
+    @abstractmethod
+    def _mu(self, share: float) -> float:
+        """Level of Gaussian DP of all that may spend this share of a trial."""
+
     def of_trial(self, share: float, step: Calculus | None = None) -> PrivacySpent:
         """Parameters of a step that may spend this share of a trial.
 
@@ -75,10 +83,8 @@ class SearchAccount(ABC):
         step : Calculus, optional
             How the step counts; None if its (epsilon, delta) is all that is known.
         """
-
-    @abstractmethod
-    def _mu(self, share: float) -> float:
-        """Level of Gaussian DP of all that may spend this share of a trial."""
+        del step
+        return _traded(partial(gdp.epsilon, self._mu(share)), self.delta)
 
     @final
     def score_mu(self, share: float) -> float:
@@ -97,16 +103,17 @@ class SearchAccount(ABC):
         return self._search(self._mu(1.0))
 
     @final
-    def _search(self, level: float, *, trial_delta: float = 0.0) -> SearchEvent:
-        all_public = isinstance(self.trials, int)
+    def _search(self, level: float, *, trial_delta: float = 0.0) -> Event:
+        fact: dict[str, Any] = {"query": "search", "purpose": _PURPOSE}
+        fact |= {"sensitivity": level, "noise_scale": 1.0}
+        number = self.trials
+        if isinstance(number, int) and self.calculus == GaussianSearch.calculus:
+            return GaussianEvent(**fact, count=number)
         return SearchEvent(
-            query="search",
-            purpose=_PURPOSE,
-            sensitivity=level,
-            noise_scale=1.0,
+            **fact,
             calculus=self.calculus,
-            published="all" if all_public else "best",
-            mean_trials=float(self.trials if isinstance(self.trials, int) else self.trials.mean),
+            published="all" if isinstance(number, int) else "best",
+            mean_trials=float(number if isinstance(number, int) else number.mean),
             trial_delta=trial_delta,
         )
 
@@ -125,26 +132,8 @@ class GaussianSearch(SearchAccount):
             return gdp.mu(self.epsilon, self.delta) ** 2 / self.trials * _SAFE
         return trials.mu(self.epsilon, self.delta, self.trials) ** 2 * _SAFE
 
-    def of_trial(self, share: float, step: Calculus | None = None) -> PrivacySpent:
-        """Parameters of a step at the delta of the whole."""
-        del step
-        return _gaussian(self.trial * share, self.delta)
-
     def _mu(self, share: float) -> float:
         return sqrt(self.trial * share)
-
-    @property
-    def event(self) -> Event:
-        """A search, or Gaussian releases."""
-        if not isinstance(self.trials, int):
-            return super().event
-        return GaussianEvent(
-            query="search",
-            purpose=_PURPOSE,
-            sensitivity=self._mu(1.0),
-            noise_scale=1.0,
-            count=self.trials,
-        )
 
 
 @final
@@ -161,10 +150,9 @@ class ConcentratedSearch(SearchAccount):
 
     def of_trial(self, share: float, step: Calculus | None = None) -> PrivacySpent:
         """Parameters of a step at the delta of the whole; mu^2 = 2 rho is rho-zCDP."""
-        rho = self.trial * share
         if isinstance(step, GaussianDP):
-            return _gaussian(2 * rho, self.delta)
-        return _traded(partial(zcdp.epsilon, rho), self.delta)
+            return super().of_trial(share)
+        return _traded(partial(zcdp.epsilon, self.trial * share), self.delta)
 
     def _mu(self, share: float) -> float:
         return sqrt(2 * self.trial * share)
@@ -188,7 +176,7 @@ class ApproximateSearch(SearchAccount):
         return PrivacySpent(self.trial.epsilon * share, self.trial.delta * share)
 
     def _mu(self, share: float) -> float:
-        return gdp.mu(self.trial.epsilon * share, self.trial.delta * share)
+        return gdp.mu(*self.of_trial(share))
 
     @property
     def event(self) -> Event:
@@ -245,10 +233,6 @@ def _approximate_trial(account: ApproximateSearch) -> PrivacySpent:
         return e + log(trials.largest_ratio(number, lambda x: delta, (e,))) - whole
 
     return PrivacySpent(whole * 2.0 ** _root_below(excess) * _SAFE, delta)
-
-
-def _gaussian(mu2: float, delta: float) -> PrivacySpent:
-    return _traded(partial(gdp.epsilon, sqrt(mu2)), delta)
 
 
 def _traded(epsilon_at: Callable[[float], float], delta: float) -> PrivacySpent:

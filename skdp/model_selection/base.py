@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from numbers import Integral, Real
 from secrets import token_hex
@@ -13,7 +12,7 @@ from typing import Any, ClassVar, Self, final
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, MetaEstimatorMixin
+from sklearn.base import BaseEstimator, MetaEstimatorMixin, is_regressor
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import check_scoring
 from sklearn.pipeline import Pipeline
@@ -39,8 +38,8 @@ from ..federated import DaskSites
 from ..privacy.accounting.ledger import PrivacySpent
 from ..privacy.accounting.promise import delta_for
 from ..privacy.adjacency import Adjacency, PrivacyUnit
-from ..privacy.lock import run_locked
-from ..privacy.oracle_factory import PrivateSession
+from ..privacy.lock import locked
+from ..privacy.oracle_factory import noise_for
 from ..privacy.randomness import SecretNoise, public_generator, secret_generator, secret_uniform
 from ..privacy.row_scores import NoisyScoring
 from ..privacy.rows.chunked import Chunks
@@ -48,57 +47,20 @@ from ..privacy.rows.dask_rows import is_collection
 from ..privacy.rows.privacy_units import PrivacyUnits
 from ..privacy.rows.reading import in_units_of, redacted, strict_checks
 from ..reporting.budget_warnings import warn_of_promise
+from ..reporting.composition import ParallelComposition
 from ..reporting.number_of_trials import NumberOfTrials
-from ..reporting.open_budgets import BudgetedEstimator, reservation_for
+from ..reporting.open_budgets import BudgetedEstimator, Rollback, reservation_for
 from ..reporting.privacy_ledger import PrivacyLedger
 from ..reporting.progress_bar import with_progress
 from ..reporting.receipts import FOUND_BY, Receipt, SpendBound
 from ..reporting.verdicts import warn_of
 from ..validation import check_parameters, shown
 from .accounts import SearchAccount, account_for
-from .candidates import (
-    Candidate,
-    PublicFacts,
-    adjacency_of,
-    allow,
-    built,
-    calculi,
-    check_names,
-    check_steps,
-    check_targets,
-    check_units_reach,
-    outlines,
-    private_steps,
-    without_private,
-)
-from .trials import (
-    TrainingRows,
-    Trial,
-    check_requests,
-    check_rows,
-    perform,
-    public_score,
-    row_score,
-    silence,
-)
+from .candidates import Candidate, Candidates, adjacency_of, check_steps, private_steps, silence
+from .trials import TrainingRows, Trial, idle_model, perform, public_score, row_score
 
-_SEEDS = 2**31
 # Models that are worth choosing between differ by less, as a share of the range of scores.
 _BLURRED = 0.03
-
-
-@dataclass(frozen=True, eq=False)
-class SearchPlan:
-    """All that a search settles before anything is charged.
-
-    What trials may spend, how models are judged, the positions of rows to train on (None are all),
-    and a candidate for each trial.
-    """
-
-    account: SearchAccount
-    scoring: Callable[[Any, SecretNoise], float]
-    kept: np.ndarray | None
-    candidates: list[Candidate]
 
 
 def _n_columns(X: Any) -> int:
@@ -158,6 +120,7 @@ class PrivateSearch(BudgetedEstimator, MetaEstimatorMixin, BaseEstimator, ABC):
     privacy_unit_: str
 
     @final
+    @locked
     def fit(self, X: Any, y: Any, sample_weight: Any = None, privacy_unit: Any = None) -> Self:
         """Search privately, and keep the best trial.
 
@@ -191,10 +154,6 @@ class PrivateSearch(BudgetedEstimator, MetaEstimatorMixin, BaseEstimator, ABC):
             If no trial came to an end. What was set aside is spent then. Also if another thread is
             fitting the same object, before anything is spent.
         """
-        return run_locked(self, "fit", lambda: self._fit(X, y, sample_weight, privacy_unit))
-
-    @final
-    def _fit(self, X: Any, y: Any, sample_weight: Any, privacy_unit: Any) -> Self:
         check_parameters(self)
         who = type(self).__name__
         if isinstance(self.estimator, type):
@@ -203,7 +162,7 @@ class PrivateSearch(BudgetedEstimator, MetaEstimatorMixin, BaseEstimator, ABC):
                 "it."
             )
         charge = reservation_for(self)
-        try:
+        with Rollback(self, charge):
             delta, units, unit = delta_for(self.delta, None), None, PrivacyUnit.ROW
             if privacy_unit is not None:
                 units, unit = PrivacyUnits.of(privacy_unit), PrivacyUnit.DECLARED
@@ -214,21 +173,18 @@ class PrivateSearch(BudgetedEstimator, MetaEstimatorMixin, BaseEstimator, ABC):
             X, y, sample_weight = self._checked(X, y, sample_weight)
             n = len(y) if units is None else units.n_units
             delta = delta_for(self.delta, n)
-            plan = self._plan(X, y, delta, weighted=sample_weight is not None, units=units)
+            planned = self._plan(X, y, sample_weight, units, delta)
+            account = planned[0]
             warn_of_promise(who, self.epsilon, delta, n)
-            facts = (plan.account.event,), plan.account.spent, self.adjacency
-            receipt = Receipt(*facts, unit=unit)
+            receipt = Receipt((account.event,), account.spent, self.adjacency, unit=unit)
             charge.reserve(receipt, begins=True)
-        except BaseException:
-            charge.cancel()
-            raise
+        self.__dict__.pop("_read_classes", None)
         self._forget()
         self.delta_, self.privacy_unit_ = delta, str(unit)
         self._adjacency = receipt.adjacency
         self.privacy_spent_, self.privacy_ledger_ = receipt.spent, PrivacyLedger(receipt.events)
         try:
-            labels = None if units is None else units.codes
-            best = self._best(plan, TrainingRows(X, y, sample_weight, plan.kept, labels))
+            best = self._best(*planned)
         finally:
             charge.settle(receipt)
         if best.model is None:
@@ -238,7 +194,7 @@ class PrivateSearch(BudgetedEstimator, MetaEstimatorMixin, BaseEstimator, ABC):
                 f"a budget of its own. The search has spent epsilon={receipt.spent.epsilon:.6g} at "
                 f"delta={receipt.spent.delta:.6g}."
             )
-        self._publish(best)
+        self._publish(best, receipt)
         return self
 
     @property
@@ -261,103 +217,99 @@ class PrivateSearch(BudgetedEstimator, MetaEstimatorMixin, BaseEstimator, ABC):
 
     @final
     def _plan(
-        self, X: Any, y: Any, delta: float, *, weighted: bool, units: PrivacyUnits | None
-    ) -> SearchPlan:
-        """All that can be settled, or refused, without spending."""
-        who = type(self).__name__
-        unit = PrivacyUnit.ROW if units is None else PrivacyUnit.DECLARED
+        self, X: Any, y: Any, sample_weight: Any, units: PrivacyUnits | None, delta: float
+    ) -> tuple[SearchAccount, TrainingRows, Callable[..., float], list[Candidate]]:
+        """All that can be settled, or refused, without spending.
+
+        What trials may spend, the rows to train on, how models are judged, and a candidate for each
+        trial.
+        """
+        who, unit = type(self).__name__, PrivacyUnit.ROW if units is None else PrivacyUnit.DECLARED
         classes = self._classes(y)
-        n = len(y) if units is None else units.n_units
-        kept, held = self._split(n)
-        n = n if kept is None else kept.size
-        if units is not None and kept is not None and held is not None:
-            # Positions of the rows of those to train on, and of those to score on.
-            there = np.isin(np.arange(units.n_units), kept)
-            kept, held = (np.flatnonzero(units.rows_of(of)) for of in (there, ~there))
-        facts = PublicFacts(n, _n_columns(X), sp.issparse(X), weighted, unit)
-        leaks, stand_ins = self._stand_ins(who, classes, unit)
-        spaces = self._spaces()
+        n, kept, held = self._split(len(y), units)
+        leaks = check_steps(who, self.estimator, unit)
+        kind = n, _n_columns(X), sp.issparse(X), sample_weight is not None, unit
+        of = Candidates(who, self.estimator, self._spaces(), classes, *kind)
+        stand_ins = of.stand_ins()
+        leaks += [leak for made in stand_ins for leak in check_steps(who, made, unit)]
         warn_of(who, leaks)
-        check_targets(stand_ins[0], y)
-        asked = self._asked_by_scores
-        if asked and not all(any(hasattr(made, name) for name in asked) for made in stand_ins):
-            raise ValueError(
-                f"{who} needs candidates with {' or '.join(asked)} for "
-                f"scoring={shown(self.scoring)}."
-            )
-        for made in stand_ins if weighted else ():
-            check_requests(who, made)
-        for made in stand_ins if units is not None else ():
-            check_units_reach(who, made)
+        of.check_targets(stand_ins[0], y)
+        self._check_scores(stand_ins)
+        for made in stand_ins:
+            of.check_fit(made)
         trials = self._trials()
-        expected = [kind for made in stand_ins for kind in calculi(made, y, facts)]
+        expected = [calculus for made in stand_ins for calculus in of.calculi(made, y)]
         account = account_for(expected, self.epsilon, delta, trials)
-        for params in outlines([without_private(self.estimator, space) for space in spaces]):
-            check_rows(who, built(who, self.estimator, params, classes, unit), X)
+        of.check_rows(X)
         score_share = self.score_share if self.validation is None else 0.0
-
-        def candidate(params: dict[str, Any]) -> Candidate:
-            made = built(who, self.estimator, params, classes, unit)
-            kinds = calculi(made, y, facts)
-            budgets = allow(who, made, kinds, self.step_shares, account, 1 - score_share)
-            seed = self._seeded(made, public_rng)
-            return Candidate(params, made, account.calculus, budgets, seed)
-
-        noise = PrivateSession(self.random_state).noise
+        noise = noise_for(self.random_state)
         public_rng = secret_generator(noise)
         count = trials if isinstance(trials, int) else trials.draw(secret_uniform(noise))
-        drawn = [self._candidate(k, public_rng) for k in range(count)]
-        candidates = [candidate(params) for params in drawn]
+        params = [self._candidate(k, public_rng) for k in range(count)]
+        budget = account, self.step_shares, 1 - score_share
+        candidates = [of.drawn(each, y, *budget) for each in params]
+        if self.random_state is not None:
+            candidates = [candidate.seeded(public_rng) for candidate in candidates]
         # Who is held out takes part in scores alone, which may spend the whole of a trial on them.
         scoring = self._judge(X, y, held, account.score_mu(score_share or 1.0), units)
-        return SearchPlan(account, scoring, kept, candidates)
+        labels = None if units is None else units.codes
+        return account, TrainingRows(X, y, sample_weight, kept, labels), scoring, candidates
 
     @final
-    def _stand_ins(
-        self, who: str, classes: np.ndarray | None, unit: PrivacyUnit
-    ) -> tuple[list[str], list[Any]]:
-        """Leaks of the candidates, and those that stand for all, by parameters alone.
-
-        Raises
-        ------
-        ValueError
-            If a candidate has parameters that do not suit, or parts that are not covered.
-        """
-        leaks, spaces = check_steps(who, self.estimator, unit), self._spaces()
-        check_names(who, self.estimator, [name for space in spaces for name in space])
-        found = [built(who, self.estimator, params, classes, unit) for params in outlines(spaces)]
-        leaks += [leak for made in found for leak in check_steps(who, made, unit)]
-        if {adjacency_of(made) for made in found} - {self.adjacency}:
-            raise ValueError(f"{who} needs candidates of one adjacency, {shown(self.adjacency)}.")
-        return leaks, found
-
-    @property
-    @final
-    def _asked_by_scores(self) -> tuple[str, ...]:
-        """Methods of a model, of which scores need one; none if they need no more than predict."""
-        if not self._public:
+    def _check_scores(self, stand_ins: list[Any]) -> None:
+        """Refuse scores that candidates have none of: each trial would fail, and cost the same."""
+        who, asked_for = type(self).__name__, f"scoring={shown(self.scoring)}"
+        if self._public:
+            methods = getattr(check_scoring(self.estimator, self.scoring), "_response_method", ())
+            asked = (methods,) if isinstance(methods, str) else tuple(methods)
+        else:
+            # Others need no more than predict.
             of_shares = self.scoring in ("neg_brier_score", "neg_log_loss")
-            return ("predict_proba",) if of_shares else ()
-        methods = getattr(check_scoring(self.estimator, self.scoring), "_response_method", ())
-        return (methods,) if isinstance(methods, str) else tuple(methods)
+            asked = ("predict_proba",) if of_shares else ()
+        if asked and not all(any(hasattr(made, name) for name in asked) for made in stand_ins):
+            raise ValueError(f"{who} needs candidates with {' or '.join(asked)} for {asked_for}.")
+        if not self._public and self.scoring == "accuracy" and any(map(is_regressor, stand_ins)):
+            raise ValueError(
+                f"{who} needs classifiers for {asked_for}, got a regressor, whose predictions "
+                "equal no target. Use 'neg_mean_squared_error' or 'neg_mean_absolute_error'."
+            )
+        named = self._public and isinstance(self.scoring, str)
+        if not (named and any(name.startswith("predict") for name in asked)):
+            return
+        X, y = self._public_rows()
+        try:
+            with silence():
+                check_scoring(self.estimator, self.scoring)(idle_model(stand_ins[0], y), X, y)
+        except Exception as failure:
+            raise ValueError(
+                f"{who} needs a score that can be taken of candidates on the rows of "
+                f"validation=(X, y), and {asked_for} cannot, whatever they predict. Scores of "
+                "scikit-learn are for classes, for two classes or for numbers."
+            ) from failure
 
     @final
-    def _best(self, plan: SearchPlan, rows: TrainingRows) -> Trial:
+    def _best(
+        self,
+        account: SearchAccount,
+        rows: TrainingRows,
+        scoring: Callable[..., float],
+        candidates: list[Candidate],
+    ) -> Trial:
         """The trial of the highest score; of equal ones the first, which is any of them."""
-        tasks = (delayed(perform)(c, rows, plan.scoring, os.getpid()) for c in plan.candidates)
+        tasks = (delayed(perform)(c, rows, scoring, os.getpid()) for c in candidates)
         best = Trial()
         with silence():
             done = Parallel(n_jobs=self.n_jobs, return_as="generator")(tasks)
-            if isinstance(plan.account.trials, int):
+            if isinstance(account.trials, int):
                 # Nobody may see how many there are where their number is secret.
-                done = with_progress(done, plan.account.trials, type(self).__name__)
+                done = with_progress(done, account.trials, type(self).__name__)
             for trial in done:
                 if trial.score > best.score:
                     best = trial
         return best
 
     @final
-    def _publish(self, best: Trial) -> None:
+    def _publish(self, best: Trial, receipt: Receipt) -> None:
         # What a trial has spent is not what it took to find it.
         found_by = token_hex(16), self.privacy_ledger_
         for step in private_steps(best.model, fitted=True).values():
@@ -367,18 +319,10 @@ class PrivateSearch(BudgetedEstimator, MetaEstimatorMixin, BaseEstimator, ABC):
             setattr(step, FOUND_BY, found_by)
             if isinstance(step, PrivateLinearModel):
                 # Should it go on with a stream, these rows will have cost as much.
-                step._progress.parts.cover(self.privacy_ledger_, self.privacy_spent_)
+                step._progress.parts = ParallelComposition.after(receipt, step._progress.seen)
         self.best_estimator_ = best.model
         self.best_params_ = dict(best.params or {})
         self.best_score_ = best.score
-
-    @final
-    def _forget(self) -> None:
-        self.__dict__.pop("_read_classes", None)
-        published = [a for a in vars(self) if a.endswith("_") and not a.startswith("_")]
-        # Receipts last: at no moment there is a model without one.
-        for name in sorted(published, key=lambda a: a.startswith("privacy_")):
-            delattr(self, name)
 
     @final
     def _checked(self, X: Any, y: Any, sample_weight: Any) -> tuple[Any, np.ndarray, Any]:
@@ -426,18 +370,28 @@ class PrivateSearch(BudgetedEstimator, MetaEstimatorMixin, BaseEstimator, ABC):
         return redacted(np.unique, np.asarray(y))
 
     @final
-    def _split(self, n: int) -> tuple[np.ndarray | None, np.ndarray | None]:
-        """Positions to train on and to score on, by public randomness and n alone."""
+    def _split(
+        self, n_rows: int, units: PrivacyUnits | None
+    ) -> tuple[int, np.ndarray | None, np.ndarray | None]:
+        """Rows, or privacy units, to train on, and positions of rows to train on and to score on.
+
+        By public randomness and their number alone. No positions are all rows.
+        """
+        n = n_rows if units is None else units.n_units
         if self._public or self.validation is None:
-            return None, None
-        held = round(n * float(self.validation))  # type: ignore[arg-type]
-        if not 0 < held < n:
+            return n, None, None
+        out = round(n * float(self.validation))  # type: ignore[arg-type]
+        if not 0 < out < n:
             raise ValueError(
                 f"{type(self).__name__} needs rows to train on and rows to score on; "
                 f"validation={self.validation} of {n} rows leaves none of one of them."
             )
         order = public_generator(self.random_state).permutation(n)
-        return np.sort(order[held:]), np.sort(order[:held])
+        if units is None:
+            return n - out, np.sort(order[out:]), np.sort(order[:out])
+        there = np.isin(np.arange(n), order[out:])
+        kept, held = (np.flatnonzero(units.rows_of(of)) for of in (there, ~there))
+        return n - out, kept, held
 
     @final
     def _judge(
@@ -450,13 +404,8 @@ class PrivateSearch(BudgetedEstimator, MetaEstimatorMixin, BaseEstimator, ABC):
     ) -> Callable[[Any, SecretNoise], float]:
         who = type(self).__name__
         if self._public:
-            try:
-                X_public, y_public = self.validation  # type: ignore[misc]
-            except (TypeError, ValueError):
-                raise ValueError(f"{who} needs public validation rows as a pair (X, y).") from None
-            redacted(check_consistent_length, X_public, y_public)
             scorer = check_scoring(self.estimator, self.scoring)
-            return partial(public_score, scorer, X_public, y_public)
+            return partial(public_score, scorer, *self._public_rows())
         whole = self.estimator
         last = whole.steps[-1][1] if isinstance(whole, Pipeline) else whole
         bounds = getattr(last, "target_bounds", None)
@@ -474,16 +423,6 @@ class PrivateSearch(BudgetedEstimator, MetaEstimatorMixin, BaseEstimator, ABC):
                 UserWarning,
             )
         return NoisyScoring(score, X, y, mu, self.adjacency, units)
-
-    @final
-    def _seeded(self, made: Any, public_rng: np.random.RandomState) -> int | None:
-        """Seeds for a trial, in tests: those of its steps are set, that of its score returned."""
-        if self.random_state is None:
-            return None
-        for step in private_steps(made).values():
-            if "random_state" in step.get_params(deep=False):
-                step.set_params(random_state=int(public_rng.randint(_SEEDS)))
-        return int(public_rng.randint(_SEEDS))
 
     def predict(self, X: Any) -> np.ndarray:
         """Predictions of the best model.
@@ -579,6 +518,18 @@ class PrivateSearch(BudgetedEstimator, MetaEstimatorMixin, BaseEstimator, ABC):
         _best_has("feature_names_in_")(self)
         return self.best_estimator_.feature_names_in_
 
+    @final
+    def _public_rows(self) -> tuple[Any, Any]:
+        """Rows to score on, if these are public."""
+        try:
+            X, y = self.validation  # type: ignore[misc]
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"{type(self).__name__} needs public validation rows as a pair (X, y)."
+            ) from None
+        redacted(check_consistent_length, X, y)
+        return X, y
+
     @property
     @final
     def _public(self) -> bool:
@@ -587,11 +538,6 @@ class PrivateSearch(BudgetedEstimator, MetaEstimatorMixin, BaseEstimator, ABC):
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "best_estimator_")
-
-    def __getstate__(self) -> dict[str, Any]:
-        # A seed reproduces the noise, so it stays behind once there is something to take it off.
-        state = dict(super().__getstate__())
-        return state | {"random_state": None} if "privacy_spent_" in state else state
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -5,8 +5,11 @@ All that is public about them is checked here, before anything is charged.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+import logging
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from math import inf
 from numbers import Number
 from typing import Any
@@ -16,24 +19,33 @@ from sklearn import get_config
 from sklearn.base import OneToOneFeatureMixin, clone
 from sklearn.model_selection import ParameterGrid
 from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import FunctionTransformer
+from sklearn.utils import check_array
+from sklearn.utils.metadata_routing import process_routing
 
 from ..estimators.base import PrivateLinearModel
+from ..estimators.opening import ACCEPTED
 from ..preprocessing.base import PrivateTransformer
 from ..privacy.accounting.calculus import Calculus, GaussianDP, ZeroConcentratedDP
 from ..privacy.accounting.events import ExponentialEvent, GaussianEvent, PrefixSumEvent
 from ..privacy.accounting.ledger import PrivacySpent
 from ..privacy.adjacency import Adjacency, PrivacyUnit
-from ..privacy.rows.reading import strict_checks
+from ..privacy.rows.reading import strict_checks, zero_unless_finite
 from ..reporting.verdicts import TABLE, nested_estimators, problems_of, spends
 from ..validation import check_parameters, shown
 from .accounts import SearchAccount
 
+_LOGGER = logging.getLogger("skdp")
 # What the search itself decides, or all candidates have to share.
 _TAKEN = ("adjacency", "classes", "delta", "epsilon", "random_state")
 # Parameters of whatever is a part of a candidate.
 _OF_TRIALS = {"copy": True, "n_jobs": 1, "verbose": False}
 # Where scikit-learn's estimators hold their callbacks.
 _CALLBACKS = "_skl_callbacks"
+# Private steps that need numbers.
+_LINEAR = (PrivateLinearModel, PrivateTransformer)
+# Seeds of trials, in tests, are below.
+_SEEDS = 2**31
 # Of candidates that are looked at before anything is charged.
 _MOST = 2000
 # Events that the account of a search relies on; None are all.
@@ -91,83 +103,10 @@ def check_steps(who: str, estimator: Any, unit: PrivacyUnit) -> list[str]:
     return leaks
 
 
-def check_units_reach(who: str, estimator: Any) -> None:
-    """Refuse an estimator of which a private step would not get the labels of privacy units.
-
-    Raises
-    ------
-    ValueError
-        If a private step is inside of another one than a pipeline, or, under metadata routing, has
-        not requested them.
-    """
-    steps = private_steps(estimator)
-    if get_config()["enable_metadata_routing"] and isinstance(estimator, Pipeline):
-        asked = [
-            step.get_metadata_routing().fit.requests.get("privacy_unit") is True
-            for step in steps.values()
-        ]
-        reached = all(asked)
-    else:
-        reached = not any("__" in path for path in steps)
-        reached &= isinstance(estimator, Pipeline) or "" in steps
-    if not reached:
-        raise ValueError(
-            f"{who} needs privacy_unit to reach every private step, which are "
-            f"{', '.join(map(repr, steps))}. Search over a model or a pipeline of steps; under "
-            "metadata routing call set_fit_request(privacy_unit=True) on each of them."
-        )
-
-
-def check_targets(estimator: Any, y: Any) -> None:
-    """Refuse targets that every fit would refuse, as the model itself does before it spends.
-
-    Raises
-    ------
-    ValueError
-        If labels are not among the classes, or targets of a regression are no finite numbers.
-    """
-    last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
-    if isinstance(last, PrivateLinearModel):
-        check_parameters(last)
-        with strict_checks():
-            clone(last)._prepare_targets(y)(np.asarray(y))
-
-
 def adjacency_of(estimator: Any) -> Adjacency:
     """Neighbouring relation of the private steps, if :func:`check_steps` accepts them."""
     found = {Adjacency(step.adjacency) for step in private_steps(estimator).values()}
     return Adjacency.ZERO_OUT if Adjacency.ZERO_OUT in found else Adjacency.REPLACE_ONE
-
-
-@dataclass(frozen=True)
-class PublicFacts:
-    """Public facts about the rows that a trial is fitted to.
-
-    ``n_samples`` counts ``unit``, which is what is protected; ``n_features`` are those before the
-    first step.
-    """
-
-    n_samples: int
-    n_features: int
-    sparse: bool
-    weighted: bool
-    unit: PrivacyUnit = PrivacyUnit.ROW
-
-
-def calculi(estimator: Any, y: Any, rows: PublicFacts) -> list[Calculus | None]:
-    """Calculus of each private step; None if only its (epsilon, delta) is to be relied on.
-
-    Classifiers with known classes read nothing of ``y``.
-
-    Raises
-    ------
-    ValueError
-        If parameters of a step are invalid, or clash in a way that public facts tell.
-    """
-    return [
-        _calculus(step, y, rows, _keeps_features(estimator, path))
-        for path, step in private_steps(estimator).items()
-    ]
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,7 +122,14 @@ class Candidate:
     estimator: Any
     calculus: str
     budgets: list[PrivacySpent]
-    seed: int | None
+    seed: int | None = None
+
+    def seeded(self, public_rng: np.random.RandomState) -> Candidate:
+        """The candidate with seeds for its steps, in place, and for its score."""
+        for step in private_steps(self.estimator).values():
+            if "random_state" in step.get_params(deep=False):
+                step.set_params(random_state=int(public_rng.randint(_SEEDS)))
+        return replace(self, seed=int(public_rng.randint(_SEEDS)))
 
     def covers(self, model: Any) -> bool:
         """True if a fitted model has kept to budgets and calculus, by its receipts."""
@@ -198,81 +144,237 @@ class Candidate:
         return True
 
 
-def allow(
-    who: str,
-    estimator: Any,
-    kinds: list[Calculus | None],
-    step_shares: dict[str, float] | None,
-    account: SearchAccount,
-    fit_share: float,
-) -> list[PrivacySpent]:
-    """Give the private steps of an estimator, in place, the budgets of a trial, and return these.
+@dataclass(frozen=True, eq=False)
+class Candidates:
+    """Candidates of a search: all that is public about them.
 
-    ``kinds`` say how each step counts, and ``fit_share`` is the share of a trial that is for fits.
-    Steps that ``step_shares`` leaves out have weight 1.
-
-    Raises
-    ------
-    ValueError
-        If weights are not positive and finite.
+    Parameters
+    ----------
+    who : str
+        Name of the search, for messages.
+    estimator : estimator
+        What is searched over.
+    spaces : list of dict
+        Parts of the space, each with lists of values, or distributions, by name.
+    classes : ndarray or None
+        Labels for private steps that do not know theirs.
+    n_samples : int
+        Number of rows that a trial is fitted to, or of what is protected.
+    n_features : int
+        Number of features before the first step.
+    sparse, weighted : bool
+        Whether rows are stored sparsely, and whether they have weights.
+    unit : PrivacyUnit
+        What is protected.
     """
-    given, steps = step_shares or {}, private_steps(estimator)
-    weights = [float(given.get(path, 1.0)) for path in steps]
-    if not all(0 < weight < inf for weight in weights):
-        raise ValueError(f"{who} needs positive finite step_shares, got {shown(step_shares)}.")
-    whole = sum(weights)
-    budgets = [
-        account.of_trial(fit_share * (w / whole), kind)
-        for w, kind in zip(weights, kinds, strict=True)
-    ]
-    for step, (epsilon, delta) in zip(steps.values(), budgets, strict=True):
-        step.set_params(epsilon=epsilon, delta=delta)
-    return budgets
 
+    who: str
+    estimator: Any
+    spaces: list[dict[str, Any]]
+    classes: np.ndarray | None
+    n_samples: int
+    n_features: int
+    sparse: bool
+    weighted: bool
+    unit: PrivacyUnit
 
-def built(
-    who: str,
-    estimator: Any,
-    params: Mapping[str, Any],
-    classes: np.ndarray | None,
-    unit: PrivacyUnit,
-) -> Any:
-    """Unfitted copy of the estimator with these parameters, ready for a budget.
+    def stand_ins(self) -> list[Any]:
+        """Candidates that stand for all, by parameters alone.
 
-    It is silent, and nobody listens to it: what steps say, and what scikit-learn's callbacks hear,
-    would tell how many trials there are, and of which candidates. So would the cache of a pipeline,
-    a folder with the fitted steps of all trials and the rows that they have transformed; it also
-    hands the noise of one trial to the next. There is none, whatever ``memory`` says. Its parts are
-    fitted where the trial is, and to copies of rows that others go on to use. Private steps that do
-    not know their classes get ``classes``.
-    """
-    made = clone(estimator).set_params(**clone(dict(params), safe=False))
-    check_steps(who, made, unit)
-    for step in private_steps(made).values():
-        known = step.get_params(deep=False)
-        changes: dict[str, Any] = {"random_state": None} if "random_state" in known else {}
-        if classes is not None and known.get("classes", 0) is None:
-            changes["classes"] = classes
-        step.set_params(**changes)
-    for part in (made, *made.get_params(deep=True).values()):
-        # Clones keep the callbacks of the original, as the very same objects.
-        if not isinstance(part, type):
-            getattr(part, "__dict__", {}).pop(_CALLBACKS, None)
-        if isinstance(part, Pipeline):
-            part.memory = None
-    names = [(name, name.rpartition("__")[2]) for name in made.get_params()]
-    return made.set_params(**{name: _OF_TRIALS[end] for name, end in names if end in _OF_TRIALS})
+        Raises
+        ------
+        ValueError
+            If a candidate has parameters that do not suit, or parts that are not covered.
+        """
+        paths = private_steps(self.estimator)
+        for name in (name for space in self.spaces for name in space):
+            path, _, last = name.rpartition("__")
+            if path in paths and last in _TAKEN:
+                raise ValueError(
+                    f"{self.who} cannot search over {name!r}: the search derives budgets and draws "
+                    "noise itself, and adjacency and classes have to be the same for all "
+                    "candidates."
+                )
+        found = [self.built(params) for params in _outlines(self.spaces)]
+        relation = adjacency_of(self.estimator)
+        if {adjacency_of(made) for made in found} - {relation}:
+            raise ValueError(f"{self.who} needs candidates of one adjacency, {shown(relation)}.")
+        return found
 
+    def built(self, params: Mapping[str, Any]) -> Any:
+        """Unfitted copy of the estimator with these parameters, ready for a budget.
 
-def check_names(who: str, estimator: Any, names: Iterable[str]) -> None:
-    """Refuse names of parameters that cannot be searched over."""
-    paths = private_steps(estimator)
-    for name in names:
-        path, _, last = name.rpartition("__")
-        if path in paths and last in _TAKEN:
+        It is silent, and nobody listens to it: what steps say, and what scikit-learn's callbacks
+        hear, would tell how many trials there are, and of which candidates. So would the cache of a
+        pipeline, a folder with the fitted steps of all trials and the rows that they have
+        transformed; it also hands the noise of one trial to the next. There is none, whatever
+        ``memory`` says. Its parts are fitted where the trial is, and to copies of rows that others
+        go on to use.
+        """
+        made = clone(self.estimator).set_params(**clone(dict(params), safe=False))
+        check_steps(self.who, made, self.unit)
+        for step in private_steps(made).values():
+            known = step.get_params(deep=False)
+            changes: dict[str, Any] = {"random_state": None} if "random_state" in known else {}
+            if self.classes is not None and known.get("classes", 0) is None:
+                changes["classes"] = self.classes
+            step.set_params(**changes)
+        for part in (made, *made.get_params(deep=True).values()):
+            # Clones keep the callbacks of the original, as the very same objects.
+            if not isinstance(part, type):
+                getattr(part, "__dict__", {}).pop(_CALLBACKS, None)
+            if isinstance(part, Pipeline):
+                part.memory = None
+        names = [(name, name.rpartition("__")[2]) for name in made.get_params()]
+        of_trials = {name: _OF_TRIALS[end] for name, end in names if end in _OF_TRIALS}
+        return made.set_params(**of_trials)
+
+    def calculi(self, made: Any, y: Any) -> list[Calculus | None]:
+        """Calculus of each private step; None if only its (epsilon, delta) is to be relied on.
+
+        Classifiers with known classes read nothing of ``y``.
+
+        Raises
+        ------
+        ValueError
+            If parameters of a step are invalid, or clash in a way that public facts tell.
+        """
+        return [
+            self._calculus(step, y, _keeps_features(made, path))
+            for path, step in private_steps(made).items()
+        ]
+
+    def _calculus(self, step: Any, y: Any, same_features: bool) -> Calculus | None:
+        if not isinstance(step, _LINEAR):
+            return None
+        check_parameters(step)
+        if isinstance(step, PrivateTransformer):
+            return GaussianDP()
+        probe = clone(step)
+        probe._declare(self.n_samples)
+        if same_features:
+            probe._tell_columns(self.n_features)
+            probe._prepare_targets(y)
+            kind: dict[str, Any] = {"weighted": self.weighted, "unit": self.unit}
+            found = probe._plan(self.n_samples, self.sparse, **kind).calculus
+        else:
+            found = probe._claim().calculus
+        return found if isinstance(found, GaussianDP | ZeroConcentratedDP) else None
+
+    def drawn(
+        self,
+        params: dict[str, Any],
+        y: Any,
+        account: SearchAccount,
+        step_shares: dict[str, float] | None,
+        fit_share: float,
+    ) -> Candidate:
+        """The candidate of a trial, whose private steps have the budgets of one.
+
+        ``fit_share`` is the share of a trial that is for fits. Steps that ``step_shares`` leaves
+        out have weight 1.
+
+        Raises
+        ------
+        ValueError
+            If weights are not positive and finite.
+        """
+        made = self.built(params)
+        kinds, given, steps = self.calculi(made, y), step_shares or {}, private_steps(made)
+        weights = [float(given.get(path, 1.0)) for path in steps]
+        if not all(0 < weight < inf for weight in weights):
             raise ValueError(
-                f"{who} cannot search over {name!r}: the search derives budgets and draws noise "
-                "itself, and adjacency and classes have to be the same for all candidates."
+                f"{self.who} needs positive finite step_shares, got {shown(step_shares)}."
+            )
+        whole = sum(weights)
+        budgets = [
+            account.of_trial(fit_share * (w / whole), kind)
+            for w, kind in zip(weights, kinds, strict=True)
+        ]
+        for step, (epsilon, delta) in zip(steps.values(), budgets, strict=True):
+            step.set_params(epsilon=epsilon, delta=delta)
+        return Candidate(params, made, account.calculus, budgets)
+
+    # Refusals of what would fail each trial, or some by what is in the rows.
+
+    def check_targets(self, made: Any, y: Any) -> None:
+        """Refuse targets that every fit would refuse, as the model itself does before it spends.
+
+        Raises
+        ------
+        ValueError
+            If labels are not among the classes, or targets of a regression are no finite numbers.
+        """
+        last = made.steps[-1][1] if isinstance(made, Pipeline) else made
+        if isinstance(last, PrivateLinearModel):
+            check_parameters(last)
+            with strict_checks():
+                clone(last)._prepare_targets(y)(np.asarray(y))
+
+    def check_fit(self, made: Any) -> None:
+        """Refuse a candidate of which weights or labels of privacy units would not get to steps.
+
+        Raises
+        ------
+        ValueError
+            If, under metadata routing, no step has requested the weights, one has not said whether
+            it wants them, or a private step has not requested the labels; or if a private step is
+            inside of another one than a pipeline.
+        """
+        routed = get_config()["enable_metadata_routing"] and isinstance(made, Pipeline)
+        if self.weighted and routed:
+            try:
+                # Routing looks at names; these are no weights of anybody.
+                process_routing(made, "fit", sample_weight=np.ones(1))
+            except (TypeError, ValueError) as failure:
+                raise ValueError(
+                    f"{self.who} with sample_weight and enable_metadata_routing=True needs steps "
+                    "that say whether they want weights, and one that does; call "
+                    "set_fit_request(sample_weight=True) on the step that is to be weighted."
+                ) from failure
+        if self.unit is PrivacyUnit.ROW:
+            return
+        steps = private_steps(made)
+        if routed:
+            requests = [step.get_metadata_routing().fit.requests for step in steps.values()]
+            reached = all(asked.get("privacy_unit") is True for asked in requests)
+        else:
+            reached = not any("__" in path for path in steps)
+            reached &= isinstance(made, Pipeline) or "" in steps
+        if not reached:
+            raise ValueError(
+                f"{self.who} needs privacy_unit to reach every private step, which are "
+                f"{', '.join(map(repr, steps))}. Search over a model or a pipeline of steps; under "
+                "metadata routing call set_fit_request(privacy_unit=True) on each of them."
+            )
+
+    def check_rows(self, X: Any) -> None:
+        """Refuse rows that a step refuses which comes before all private ones.
+
+        In a trial such a row would fail the candidate, and so make others win. Candidates stay
+        unfitted.
+
+        Raises
+        ------
+        ValueError
+            If there is such a row. It says nothing else.
+        """
+        spaces = [_without_private(self.estimator, space) for space in self.spaces]
+        for made in map(self.built, _outlines(spaces)):
+            try:
+                with silence(), zero_unless_finite():
+                    _taken_by(clone(made), X)
+            except MemoryError:
+                raise
+            except Exception:
+                pass
+            else:
+                continue
+            raise ValueError(
+                f"{self.who} needs candidates whose steps take all rows, because a trial that "
+                "fails would tell of a row by who wins; steps of a candidate refuse a row. Give "
+                "them parameters with which they take any, such as handle_unknown='ignore', or "
+                "clean the rows one by one beforehand."
             )
 
 
@@ -289,7 +391,7 @@ def made_of(kind: Callable[..., Any], *args: Any, **options: Any) -> Any:
         return None
 
 
-def outlines(spaces: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def _outlines(spaces: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Candidates that stand for all others, as far as kinds and validity are concerned.
 
     All combinations of listed values, if there are not too many; otherwise all combinations of
@@ -321,7 +423,7 @@ def outlines(spaces: list[dict[str, Any]]) -> list[dict[str, Any]]:
     return found
 
 
-def without_private(estimator: Any, space: Mapping[str, Any]) -> dict[str, Any]:
+def _without_private(estimator: Any, space: Mapping[str, Any]) -> dict[str, Any]:
     """Space without what changes nothing in front of private steps: the parameters of these.
 
     Where the space has a private step replaced, nothing of that step is left out.
@@ -356,19 +458,43 @@ def _keeps_features(estimator: Any, path: str) -> bool:
     )
 
 
-def _calculus(step: Any, y: Any, rows: PublicFacts, same_features: bool) -> Calculus | None:
-    if not isinstance(step, PrivateLinearModel | PrivateTransformer):
-        return None
-    check_parameters(step)
-    if isinstance(step, PrivateTransformer):
-        return GaussianDP()
-    probe = clone(step)
-    probe._declare(rows.n_samples)
-    if same_features:
-        probe._tell_columns(rows.n_features)
-        probe._prepare_targets(y)
-        kind: dict[str, Any] = {"weighted": rows.weighted, "unit": rows.unit}
-        found = probe._plan(rows.n_samples, rows.sparse, **kind).calculus
-    else:
-        found = probe._claim().calculus
-    return found if isinstance(found, GaussianDP | ZeroConcentratedDP) else None
+def _taken_by(part: Any, X: Any) -> Any:
+    """Rows as they come out of a part, if private steps leave them as they are."""
+    inside = private_steps(part)
+    if part is None or isinstance(part, str):
+        return X
+    if "" in inside:
+        return check_array(X, **ACCEPTED) if isinstance(part, _LINEAR) else X
+    if isinstance(part, Pipeline):
+        for _, step in part.steps:
+            X = _taken_by(step, X)
+            if private_steps(step):
+                # What comes next is given something else.
+                break
+        return X
+    if hasattr(part, "predict"):
+        for _, inner in TABLE[type(part)].parts(part) or []:
+            # Others are for targets.
+            if hasattr(inner, "predict"):
+                _taken_by(inner, X)
+        return X
+    numbers = FunctionTransformer(check_array, kw_args=ACCEPTED)
+    return part.set_params(**{path: clone(numbers) for path in inside}).fit(X).transform(X)
+
+
+@contextmanager
+def silence() -> Iterator[None]:
+    """Keep warnings and logs back: they would tell how many trials there are, and of which kind."""
+
+    def nothing(record: logging.LogRecord) -> bool:
+        del record
+        return False
+
+    # Each search takes away its own, so that of two at a time none lets the other's trials speak.
+    _LOGGER.addFilter(nothing)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        _LOGGER.removeFilter(nothing)

@@ -11,7 +11,7 @@ from sklearn.model_selection import ParameterGrid, ParameterSampler
 from sklearn.utils._param_validation import Interval
 
 from ..reporting.number_of_trials import NumberOfTrials
-from ..validation import SEARCHES, shown, with_advice
+from ..validation import SEARCHES, keep_parameters, shown, with_advice
 from .base import PrivateSearch
 from .candidates import made_of
 
@@ -162,18 +162,7 @@ class DPRandomizedSearchCV(PrivateSearch):
         n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:
-        self.estimator = estimator
-        self.param_distributions = param_distributions
-        self.epsilon = epsilon
-        self.delta = delta
-        self.n_iter = n_iter
-        self.scoring = scoring
-        self.score_range = score_range
-        self.validation = validation
-        self.score_share = score_share
-        self.step_shares = step_shares
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+        keep_parameters(self, locals())
 
     def _spaces(self) -> list[dict[str, Any]]:
         sampler = made_of(ParameterSampler, self.param_distributions, 1, random_state=0)
@@ -310,19 +299,7 @@ class DPGridSearchCV(PrivateSearch):
         n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:
-        self.estimator = estimator
-        self.param_grid = param_grid
-        self.epsilon = epsilon
-        self.delta = delta
-        self.n_iter = n_iter
-        self.exhaustive = exhaustive
-        self.scoring = scoring
-        self.score_range = score_range
-        self.validation = validation
-        self.score_share = score_share
-        self.step_shares = step_shares
-        self.n_jobs = n_jobs
-        self.random_state = random_state
+        keep_parameters(self, locals())
 
     def _spaces(self) -> list[dict[str, Any]]:
         grid = made_of(ParameterGrid, self.param_grid)

@@ -2,38 +2,28 @@
 
 from __future__ import annotations
 
-import logging
 import os
-import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from math import inf, isnan, nan
 from typing import Any
 
 import numpy as np
 from sklearn import get_config
-from sklearn.base import clone, is_classifier
+from sklearn.base import is_classifier, is_regressor
+from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import FunctionTransformer
-from sklearn.utils import _safe_indexing, check_array
-from sklearn.utils.metadata_routing import process_routing
+from sklearn.utils import _safe_indexing
 
-from ..estimators.base import PrivateLinearModel
-from ..estimators.opening import ACCEPTED
-from ..preprocessing.base import PrivateTransformer
-from ..privacy.oracle_factory import PrivateSession
+from ..privacy.oracle_factory import noise_for
 from ..privacy.randomness import SecretNoise
 from ..privacy.row_scores import ROW_SCORES, RowScore
 from ..privacy.rows.reading import zero_unless_finite
 from ..reporting.open_budgets import covered
-from ..reporting.verdicts import TABLE
 from ..validation import numbers_in, shown
-from .candidates import Candidate, private_steps
+from .candidates import Candidate, private_steps, silence
 
-_LOGGER = logging.getLogger("skdp")
-# Private steps that need numbers.
-_LINEAR = (PrivateLinearModel, PrivateTransformer)
 # What numbers of rows are clipped to by default. A log-likelihood: a row at which the true label
 # gets 1 %.
 _RANGES = {
@@ -75,83 +65,23 @@ class TrainingRows:
         return estimator.fit(X, y, **options)
 
 
-def check_requests(who: str, estimator: Any) -> None:
-    """Refuse weights that scikit-learn's routing would not take to a step of a pipeline.
-
-    Raises
-    ------
-    ValueError
-        If routing is on, and no step has requested the weights, or one has not said whether it
-        wants them.
-    """
-    if not (isinstance(estimator, Pipeline) and get_config()["enable_metadata_routing"]):
-        return
-    try:
-        # Routing looks at names; these are no weights of anybody.
-        process_routing(estimator, "fit", sample_weight=np.ones(1))
-    except (TypeError, ValueError) as failure:
-        raise ValueError(
-            f"{who} with sample_weight and enable_metadata_routing=True needs steps that say "
-            "whether they want weights, and one that does; call "
-            "set_fit_request(sample_weight=True) on the step that is to be weighted."
-        ) from failure
-
-
-def check_rows(who: str, estimator: Any, X: Any) -> None:
-    """Refuse rows that a step refuses which comes before all private ones.
-
-    In a trial such a row would fail the candidate, and so make others win. The candidate stays
-    unfitted.
-
-    Raises
-    ------
-    ValueError
-        If there is such a row. It says nothing else.
-    """
-    try:
-        with silence(), zero_unless_finite():
-            _taken_by(clone(estimator), X)
-    except MemoryError:
-        raise
-    except Exception:
-        pass
-    else:
-        return
-    raise ValueError(
-        f"{who} needs candidates whose steps take all rows, because a trial that fails would tell "
-        "of a row by who wins; steps of a candidate refuse a row. Give them parameters with which "
-        "they take any, such as handle_unknown='ignore', or clean the rows one by one beforehand."
-    )
-
-
-def _taken_by(part: Any, X: Any) -> Any:
-    """Rows as they come out of a part, if private steps leave them as they are."""
-    inside = private_steps(part)
-    if part is None or isinstance(part, str):
-        return X
-    if "" in inside:
-        return check_array(X, **ACCEPTED) if isinstance(part, _LINEAR) else X
-    if isinstance(part, Pipeline):
-        for _, step in part.steps:
-            X = _taken_by(step, X)
-            if private_steps(step):
-                # What comes next is given something else.
-                break
-        return X
-    if hasattr(part, "predict"):
-        for _, inner in TABLE[type(part)].parts(part) or []:
-            # Others are for targets.
-            if hasattr(inner, "predict"):
-                _taken_by(inner, X)
-        return X
-    numbers = FunctionTransformer(check_array, kw_args=ACCEPTED)
-    return part.set_params(**{path: clone(numbers) for path in inside}).fit(X).transform(X)
-
-
 def public_score(scorer: Any, X: Any, y: Any, estimator: Any, noise: SecretNoise) -> float:
     """Exact score of a fitted estimator, by a scorer of scikit-learn's, on rows that are public."""
     del noise
     return float(scorer(estimator, X, y))
+
+
+def idle_model(candidate: Any, y: Any) -> Any:
+    """A model of the kind of a candidate that always predicts the same, fitted to public targets.
+
+    A classifier knows the classes of the candidate.
+    """
+    if is_regressor(candidate):
+        return DummyRegressor().fit(np.zeros((len(y), 1)), y)
+    steps = private_steps(candidate).values()
+    known = [c for c in (getattr(step, "classes", None) for step in steps) if c is not None]
+    labels = np.unique(known[0] if known else y)
+    return DummyClassifier().fit(np.zeros((len(labels), 1)), labels)
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,7 +109,7 @@ def perform(
     elsewhere = os.getpid() != process
     try:
         with silence() if elsewhere else nullcontext(), covered(), zero_unless_finite():
-            noise = PrivateSession(candidate.seed).noise
+            noise = noise_for(candidate.seed)
             model = rows.fit(candidate.estimator)
             score = scoring(model, noise) if candidate.covers(model) else nan
     except Exception:
@@ -229,21 +159,3 @@ def row_score(
     if ends is None or ends.shape != (2,) or not -np.inf < ends[0] < ends[1] < np.inf:
         raise ValueError(f"{who} needs a finite score_range with low < high, got {shown(found)}.")
     return RowScore(of_rows, float(ends[0]), float(ends[1]))
-
-
-@contextmanager
-def silence() -> Iterator[None]:
-    """Keep warnings and logs back: they would tell how many trials there are, and of which kind."""
-
-    def nothing(record: logging.LogRecord) -> bool:
-        del record
-        return False
-
-    # Each search takes away its own, so that of two at a time none lets the other's trials speak.
-    _LOGGER.addFilter(nothing)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            yield
-    finally:
-        _LOGGER.removeFilter(nothing)

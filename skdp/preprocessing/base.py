@@ -18,13 +18,13 @@ from ..privacy.accounting.promise import delta_for
 from ..privacy.adjacency import Adjacency, PrivacyUnit
 from ..privacy.lock import locked
 from ..privacy.oracle import Oracle
-from ..privacy.oracle_factory import PrivacyTerms, PrivateSession
+from ..privacy.oracle_factory import PrivacyTerms, noise_for, open_rows
 from ..privacy.rows.bounded_rows import Rows
 from ..privacy.rows.privacy_units import PrivacyUnits
 from ..privacy.rows.reading import redacted, strict_checks
 from ..privacy.rows.row_stores import resident_rows
 from ..reporting.budget_warnings import warn_of_promise
-from ..reporting.open_budgets import BudgetedEstimator, reservation_for
+from ..reporting.open_budgets import BudgetedEstimator, Rollback, reservation_for
 from ..reporting.privacy_ledger import PrivacyLedger
 from ..reporting.receipts import Receipt, SpendBound
 from ..validation import INFINITE, check_parameters, one_of, telling_sizes
@@ -107,7 +107,7 @@ class FreeTransformer(Transformer, ABC):
     __metadata_request__fit: ClassVar[dict[str, str]] = {"privacy_unit": UNUSED}
 
     @final
-    @strict_checks()
+    @locked
     def fit(self, X: Any, y: Any = None, privacy_unit: Any = None) -> Self:
         """Check parameters and the shape of X, and learn nothing.
 
@@ -202,8 +202,8 @@ class PrivateTransformer(Transformer, ABC):
         and so does a note on the exception.
         """
         del y
-        before, charge = vars(self).copy(), reservation_for(self)
-        try:
+        charge = reservation_for(self)
+        with Rollback(self, charge):
             check_parameters(self)
             terms, units, unit = self._terms(None), None, PrivacyUnit.ROW
             if privacy_unit is not None:
@@ -220,14 +220,9 @@ class PrivateTransformer(Transformer, ABC):
             claim = SpendBound.of_ledger(terms.ledger(), terms.adjacency, unit)
             self._settle()
             warn_of_promise(type(self).__name__, self.epsilon, terms.delta, rows.n_samples)
-            oracle, ledger = PrivateSession(self.random_state).open(rows, terms)
+            oracle, ledger = open_rows(rows, terms, noise_for(self.random_state))
             charge.reserve(claim, begins=True)
-        except BaseException:
-            charge.cancel()
-            self.__dict__.clear()
-            self.__dict__.update(before)
-            raise
-        self._forget()
+        self._forget(("n_features_in_", "feature_names_in_"))
         self.delta_, self.privacy_unit_ = terms.delta, str(unit)
         self._adjacency = terms.adjacency
         # Until there is more to say, the whole budget counts as spent.
@@ -262,19 +257,5 @@ class PrivateTransformer(Transformer, ABC):
     def _learn(self, oracle: Oracle, n_samples: int) -> None:
         """Ask the oracle, and set the public attributes from its answers."""
 
-    @final
-    def _forget(self) -> None:
-        """Drop what an earlier fit published, so that it does not meet a new receipt."""
-        published = [a for a in vars(self) if a.endswith("_") and not a.startswith("_")]
-        # Receipts last: at no moment there is a model without one.
-        for name in sorted(published, key=lambda a: a.startswith("privacy_")):
-            if name not in ("n_features_in_", "feature_names_in_"):
-                delattr(self, name)
-
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "n_samples_seen_")
-
-    def __getstate__(self) -> dict[str, Any]:
-        # A seed reproduces the noise, so it stays behind once there is something to take it off.
-        state = dict(super().__getstate__())
-        return state | {"random_state": None} if "privacy_spent_" in state else state

@@ -7,8 +7,15 @@ from .fine_normal import BITS, refined
 from .lock import run_locked
 from .minimizer import SmoothObjective, minimize
 from .oracle import Oracle, PrivateOracle
-from .oracle_factory import PrivateSession, opened_by
-from .randomness import SecretNoise, SeededNoise, SystemNoise, public_generator, secret_noise
+from .oracle_factory import noise_for, open_rows, opened_by
+from .randomness import (
+    SecretNoise,
+    SeededNoise,
+    SystemNoise,
+    public_generator,
+    secret_noise,
+    secret_pickle,
+)
 from .rounding import GRID, gamma, inflated, mapped_products, of_sum, spread
 from .row_scores import RowScore
 
@@ -20,7 +27,6 @@ __all__ = [
     "PrivacySpent",
     "PrivacyUnit",
     "PrivateOracle",
-    "PrivateSession",
     "RowScore",
     "SecretNoise",
     "SeededNoise",
@@ -31,11 +37,14 @@ __all__ = [
     "inflated",
     "mapped_products",
     "minimize",
+    "noise_for",
     "of_sum",
+    "open_rows",
     "opened_by",
     "public_generator",
     "refined",
     "run_locked",
     "secret_noise",
+    "secret_pickle",
     "spread",
 ]

@@ -16,7 +16,7 @@ from collections.abc import Callable
 from functools import partial, wraps
 from inspect import signature
 from threading import Lock, get_ident
-from typing import Any, TypeVar, cast, final
+from typing import Any, TypeVar, final, overload
 from weakref import WeakKeyDictionary
 
 from .rows.reading import strict_checks
@@ -66,8 +66,21 @@ def run_locked(
     # fmt: on
 
 
-def locked(method: Method) -> Method:
-    """A method that changes its object, made to run by :func:`run_locked`; it refuses to wait."""
+@overload
+def locked(method: Method) -> Method: ...
+
+
+@overload
+def locked(*, waits: bool) -> Callable[[Method], Method]: ...
+
+
+def locked(method: Any = None, *, waits: bool = False) -> Any:
+    """A method that changes its object, made to run by :func:`run_locked`.
+
+    Arguments that it does not take are refused with those that it takes.
+    """
+    if method is None:
+        return partial(locked, waits=waits)
     declared = signature(method)
     taken = ", ".join(list(declared.parameters)[1:])
 
@@ -87,9 +100,10 @@ def locked(method: Method) -> Method:
                     "rows its privacy_unit."
                 )
             raise TypeError(refusal) from None
-        return run_locked(self, method.__name__, partial(method, self, *arguments, **options))
+        bound = partial(method, self, *arguments, **options)
+        return run_locked(self, method.__name__, bound, waits=waits)
 
-    return cast(Method, call)
+    return call
 
 
 def _marked(held: _ModelLock, call: Callable[..., T], arguments: tuple[Any, ...]) -> T:

@@ -2,8 +2,7 @@
 
 ``epsilon=inf`` asks for the path of a private fit without its noise. What adds noise, which is an
 oracle, a stream and the session of a bandit, takes its source through :func:`noise_under`, which
-looks at the ledger that is charged, and at nothing else. Sessions that are resumed remember what it
-said.
+looks at the ledger that is charged, and at nothing else.
 
 *No finite guarantee goes with it.* Zeros are drawn only if the ledger's epsilon is infinite. It is
 set when the ledger is made and never changes. Such a ledger lists each event as a
@@ -14,7 +13,7 @@ noise whatever else is the case.
 
 from __future__ import annotations
 
-from typing import final
+from typing import Any, final
 
 import numpy as np
 
@@ -34,6 +33,10 @@ class NoNoise(SecretNoise):
 
     def __init__(self, source: SecretNoise) -> None:
         self._source = source
+
+    def taken_along(self) -> tuple[Any, ...]:
+        """Zeros, and the source of the rows."""
+        return NoNoise, (self._source,)
 
     def normal(self, shape: int | tuple[int, ...]) -> np.ndarray:
         """Zeros of this shape."""

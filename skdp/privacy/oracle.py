@@ -701,7 +701,8 @@ class PrivateOracle(Oracle):
         self._noise = noise_under(ledger, noise)
 
     def _release(self, query: Query, spend: Spend) -> np.ndarray:
-        self._check_unit(query.name, query.holds_for_units)
+        if self._rows.unit is not PrivacyUnit.ROW and not query.holds_for_units:
+            self._refuse_units(query.name)
         mechanism = query.mechanism(self._adjacency, spend)
         self._ledger.charge(mechanism.event(query.name))
         # A warning or an exception about one row would tell of it outside the answer.
@@ -709,15 +710,15 @@ class PrivateOracle(Oracle):
             return mechanism.randomize(_plain(self._evaluate(query, mechanism)), self._noise)
 
     def _open(self, opening: StreamOpening) -> StreamAnswers:
-        self._check_unit("stream", False)
+        if self._rows.unit is not PrivacyUnit.ROW:
+            self._refuse_units("stream")
         return StreamedRows(StreamSession(opening, self._ledger, self._noise), self._rows)
 
-    def _check_unit(self, query: str, takes_units: bool) -> None:
-        if not (takes_units or self._rows.unit is PrivacyUnit.ROW):
-            raise ValueError(
-                f"PrivateOracle has no proof for all rows of a privacy unit together of the query "
-                f"'{query}'; take another solver, or leave privacy_unit out."
-            )
+    def _refuse_units(self, query: str) -> None:
+        raise ValueError(
+            f"PrivateOracle has no proof for all rows of a privacy unit together of the query "
+            f"'{query}'; take another solver, or leave privacy_unit out."
+        )
 
     def _evaluate(self, query: Query, mechanism: Mechanism) -> np.ndarray:
         if not isinstance(query, PerturbedQuery):

@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
-from typing import Any, NamedTuple, final
+from dataclasses import dataclass, field
+from typing import Any, final
 
-from .accounting.calculus import Calculus
+from .accounting.calculus import Calculus, GaussianDP
 from .accounting.ledger import Ledger
 from .adjacency import Adjacency
 from .oracle import Oracle, PrivateOracle
@@ -38,29 +38,22 @@ class PrivacyTerms:
         The whole budget.
     adjacency : Adjacency
         Neighbouring relation.
-    calculus : Calculus, optional
-        Adds up what is charged; that of Gaussian noise alone by default.
+    calculus : Calculus, default=GaussianDP()
+        Adds up what is charged.
     """
 
     epsilon: float
     delta: float
     adjacency: Adjacency
-    calculus: Calculus | None = None
+    calculus: Calculus = field(default_factory=GaussianDP)
 
+    @final
     def ledger(self) -> Ledger:
-        """An empty account of the whole budget."""
+        """An empty account of the whole budget, which adds up as these terms say."""
         return Ledger(self.epsilon, self.delta, calculus=self.calculus)
 
 
-class Opened(NamedTuple):
-    """An oracle for rows that nobody has asked about, and the ledger that it charges."""
-
-    oracle: Oracle
-    ledger: Ledger
-
-
-@final
-class PrivateSession:
+def noise_for(random_state: Any, rows: RowStore | None = None) -> SecretNoise:
     """The source of the noise of one fit, or of all parts of a stream.
 
     Parameters
@@ -76,21 +69,19 @@ class PrivateSession:
     SeededNoiseWarning
         If ``random_state`` is not None.
     """
+    return SystemNoise() if isinstance(rows, RemoteRows) else secret_noise(random_state)
 
-    def __init__(self, random_state: Any, rows: RowStore | None = None) -> None:
-        remote = isinstance(rows, RemoteRows)
-        self.noise = SystemNoise() if remote else secret_noise(random_state)
 
-    def open(self, rows: RowStore, terms: PrivacyTerms) -> Opened:
-        """An oracle for rows, and its empty ledger. Reads nothing.
+def open_rows(rows: RowStore, terms: PrivacyTerms, noise: SecretNoise) -> tuple[Oracle, Ledger]:
+    """An oracle for rows that nobody has asked about, and its empty ledger. Reads nothing.
 
-        The oracle is private, unless within :func:`opened_by`. No other ledger of this session may
-        say anything about these rows.
-        """
-        ledger = terms.ledger()
-        if isinstance(rows, RemoteRows):
-            return Opened(RemoteOracle(rows, ledger, terms.adjacency), ledger)
-        return Opened(_factory.get()(rows, ledger, terms.adjacency, self.noise), ledger)
+    The oracle is private, unless within :func:`opened_by`. No other ledger may say anything about
+    these rows.
+    """
+    ledger = terms.ledger()
+    if isinstance(rows, RemoteRows):
+        return RemoteOracle(rows, ledger, terms.adjacency), ledger
+    return _factory.get()(rows, ledger, terms.adjacency, noise), ledger
 
 
 @contextmanager

@@ -8,9 +8,12 @@ see (a random starting direction, say); solvers hold them.
 from __future__ import annotations
 
 import os
+import pickle
 from abc import ABC, abstractmethod
 from collections.abc import Callable
+from copyreg import __newobj__  # type: ignore[attr-defined]
 from fractions import Fraction
+from io import BytesIO
 from math import copysign, prod
 from threading import Lock
 from typing import Any, NoReturn
@@ -43,7 +46,24 @@ _MORE_BITS = 256
 _NOISE_STREAM, _COIN_STREAM = 0, 1
 
 
-class SecretNoise(ABC):
+class SecretState:
+    """State as secret as rows, and there once: noise, its sources, and sums that wait for it.
+
+    It refuses to be copied or pickled, but for :func:`secret_pickle`.
+    """
+
+    def taken_along(self) -> tuple[Any, ...]:
+        """Maker of such an object elsewhere, with its arguments and, if any, attributes."""
+        return __newobj__, (type(self),), vars(self).copy()
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(
+            f"{type(self).__name__} cannot be copied or pickled: a copy would repeat secret noise, "
+            "or take it off what was published. skdp.save_checkpoint takes a stream along."
+        )
+
+
+class SecretNoise(SecretState, ABC):
     """A source of independent standard random variables that must not be copied."""
 
     @abstractmethod
@@ -65,10 +85,9 @@ class SecretNoise(ABC):
     def chosen(self, size: int, rate: float) -> np.ndarray:
         """Fresh independent booleans (size,), each true with probability ``rate`` in [0, 1]."""
 
-    def __reduce__(self) -> NoReturn:
-        raise TypeError(
-            f"{type(self).__name__} cannot be copied or pickled: a copy would repeat secret noise."
-        )
+    def taken_along(self) -> tuple[Any, ...]:
+        """Noise of the operating system, which has no state worth keeping."""
+        return SystemNoise, ()
 
 
 class SystemNoise(SecretNoise):
@@ -215,6 +234,10 @@ class SeededNoise(SecretNoise):
     def __init__(self, generator: np.random.Generator) -> None:
         self._generator = generator
 
+    def taken_along(self) -> tuple[Any, ...]:
+        """Seeded noise that goes on where it was."""
+        return SeededNoise, (self._generator,)
+
     def normal(self, shape: int | tuple[int, ...]) -> np.ndarray:
         """Standard normals, an array of float64 of this shape."""
         return self._generator.standard_normal(shape)
@@ -252,14 +275,19 @@ def secret_noise(random_state: type_of_random_state) -> SecretNoise:
     return SeededNoise(_stream(random_state, _NOISE_STREAM))
 
 
-def taken_along(noise: SecretNoise) -> tuple[type[SecretNoise], tuple[Any, ...]]:
-    """Maker of a source of noise, with its arguments, for a checkpoint as secret as rows.
+class _SecretPickler(pickle.Pickler):
+    def reducer_override(self, obj: Any) -> Any:
+        return obj.taken_along() if isinstance(obj, SecretState) else NotImplemented
 
-    Seeded noise goes on where it was. The operating system's has no state worth keeping.
+
+def secret_pickle(state: object) -> bytes:
+    """Pickle for a checkpoint that is kept as secret as rows, with noise and sums.
+
+    It is to be loaded at most once: two streams with one past would reveal its rows twice.
     """
-    if isinstance(noise, SeededNoise):
-        return SeededNoise, (noise._generator,)
-    return SystemNoise, ()
+    content = BytesIO()
+    _SecretPickler(content, protocol=pickle.HIGHEST_PROTOCOL).dump(state)
+    return content.getvalue()
 
 
 def secret_uniform(noise: SecretNoise) -> float:

@@ -203,7 +203,7 @@ class RowMap:
     def __hash__(self) -> int:
         return hash((id(self.scale), id(self.matrix), id(self.shift), self.norm))
 
-    @property
+    @cached_property
     def mixes(self) -> bool:
         """True if a coordinate depends on more than one feature."""
         return self.matrix is not None or self.sketch is not None

@@ -115,17 +115,19 @@ class Problem:
             )
         return weights
 
-    @property
+    # Facts that every query asks for are found once.
+
+    @cached_property
     def n_actual(self) -> int:
         """Number of rows, whatever they weigh."""
         return self.n_samples if self.actual_rows is None else self.actual_rows
 
-    @property
+    @cached_property
     def row_norm(self) -> float:
         """Bound on the l2 norm of a row with its intercept entry."""
         return self.bounds.row_norm
 
-    @property
+    @cached_property
     def n_rows(self) -> int:
         """Rows of w: the features and, if there is one, the intercept (last)."""
         return self.n_features + (self.bounds.intercept_value != 0)
@@ -140,7 +142,7 @@ class Problem:
             np.fill_diagonal(hessian[:d, :d], np.square(root))
         return hessian
 
-    @property
+    @cached_property
     def shape(self) -> tuple[int, ...]:
         """Shape of w: (p,), or (p, K) if the loss takes K scores a row."""
         k = self.loss.n_scores
@@ -151,12 +153,12 @@ class Problem:
         """Number of entries of w."""
         return self.n_rows * self.loss.n_scores
 
-    @property
+    @cached_property
     def max_weight(self) -> float:
         """Largest weight of a row."""
         return max(self.class_weight) if self.class_weight else 1.0
 
-    @property
+    @cached_property
     def lipschitz(self) -> float:
         """Bound on the norm of one row's gradient (G; L0 in Menart et al.); may be infinite."""
         return self.loss.lipschitz * self.row_norm * self.max_weight

@@ -278,20 +278,6 @@ class ParallelComposition:
         self._receipts[-1] = _receipt(self._receipts[-1].part, ledger)
         self._fold()
 
-    def cover(self, events: tuple[Event, ...], spent: PrivacySpent) -> None:
-        """Replace the receipt of the latest part by one that covers more than its own ledger.
-
-        Parameters
-        ----------
-        events : tuple of Event
-            All that was released about the rows of the part.
-        spent : PrivacySpent
-            What that stands for.
-        """
-        part = self._receipts[-1].part
-        named = tuple(_about(event, part) for event in events)
-        self._receipts = [*self._receipts[:-1], _Receipt(part, named, spent)]
-
     def skip(self, n_samples: int) -> None:
         """Pass over rows that nobody has asked about, and nobody will.
 

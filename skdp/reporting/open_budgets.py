@@ -25,7 +25,7 @@ import os
 import platform
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
@@ -45,6 +45,8 @@ from .receipts import Receipt, SpendBound
 TOKENS = "_budget_tokens"
 # Attribute in which they keep the name of their latest run.
 RUN = "_budget_run"
+# Attributes one of which an estimator has as soon as rows may have been asked about.
+_ANSWERED = ("privacy_spent_", "_progress")
 # Of folders: with the number of the process that opened the budget.
 _PREFIX = "skdp-budget-"
 _FILE = "entries.sqlite"
@@ -254,6 +256,17 @@ class BudgetedEstimator(DiagramMixin, BaseEstimator):
     # Whether the set of classes was read off the targets, which no receipt covers.
     _read_classes: bool = False
 
+    def _forget(self, kept: Container[str] = ()) -> None:
+        """Drop what an earlier fit published, so that no old model meets a new receipt.
+
+        Attributes whose names are ``kept`` stay.
+        """
+        published = [a for a in vars(self) if a.endswith("_") and not a.startswith("_")]
+        # Receipts last: at no moment there is a model without one.
+        for name in sorted(published, key=lambda a: a.startswith("privacy_")):
+            if name not in kept:
+                delattr(self, name)
+
     @property
     def _always_dense(self) -> bool:
         """Tell whether a transformer returns dense columns whatever it is given."""
@@ -261,6 +274,9 @@ class BudgetedEstimator(DiagramMixin, BaseEstimator):
 
     def __getstate__(self) -> Any:
         state = {k: v for k, v in super().__getstate__().items() if k not in (RUN, TOKENS)}
+        if "random_state" in state and not state.keys().isdisjoint(_ANSWERED):
+            # A seed reproduces the noise, so it stays behind once there is what to take it off.
+            state["random_state"] = None
         tokens = tokens_of(self)
         return state | {TOKENS: tokens} if tokens else state
 
@@ -285,18 +301,19 @@ class Rollback:
     """Context in which a model that fails keeps the attributes that it had before.
 
     Attributes are restored, not what they hold: within the context they may be replaced only. What
-    is set aside for a run that has not begun is given back.
+    is set aside for a run that has not begun is given back: in a reservation, or else in that of
+    the latest run that the model knows then.
     """
 
-    def __init__(self, model: Any) -> None:
-        self._model = model
+    def __init__(self, model: Any, charge: Reservation | None = None) -> None:
+        self._model, self._charge = model, charge
 
     def __enter__(self) -> None:
         self._before = self._model.__dict__.copy()
 
     def __exit__(self, kind: Any, *_: Any) -> None:
         if kind is not None:
-            reservation_for(self._model, goes_on=True).cancel()
+            (self._charge or reservation_for(self._model, goes_on=True)).cancel()
             self._model.__dict__.clear()
             self._model.__dict__.update(self._before)
 

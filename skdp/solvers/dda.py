@@ -327,8 +327,7 @@ class DDA(Solver):
         schedule = self._schedule(problem, growth, rng)
         # Long rows in other coordinates need not be shortened: their gradients are.
         oracle = oracle.for_problem(problem.unshortened())
-        run = Run(self, problem, sites, schedule, growth, oracle)
-        return run.by_sums() if self.summed else run.by_gossip()
+        return Run(self, problem, sites, schedule, growth, oracle).solution()
 
     @property
     def trust(self) -> tuple[str, int, float]:
@@ -428,43 +427,35 @@ class Run:
         self._budget = oracle.budget
         oracle.note(planned=len(schedule))
 
-    def by_gossip(self) -> Solution:
-        """Messages are published, and each site has a model of its own."""
-        solver, sites = self._solver, self._sites
-        nodes = DualNodes(self._problem, sites.n_sites, self._momentum)
-        iota, gamma = self._participation, self._gamma(self._participation)
+    def solution(self) -> Solution:
+        """The mean of the iterates.
+
+        Where sums of messages are published, all sites have one model; else each has its own.
+        """
+        solver, sites, summed = self._solver, self._sites, self._solver.summed
+        nodes = DualNodes(self._problem, 1 if summed else sites.n_sites, self._momentum)
+        everyone = np.arange(len(nodes.z))
+        iota = 1.0 if summed else self._participation
+        gamma = self._gamma(iota)
         tail = _Tail(solver.average, len(self._schedule), self._problem.shape)
         whole = 0.0
         for t, r in enumerate(self._schedule, start=1):
             a = float(t) if solver.weights == "linear" else 1.0
             whole += a
-            W = nodes.look(r.active, self._penalty(iota * whole), gamma * t**solver.gamma_growth)
+            asked = everyone if summed else r.active
+            W = nodes.look(asked, self._penalty(iota * whole), gamma * t**solver.gamma_growth)
             tail.add(W.mean(axis=0), a)
-            nodes.learn(r.active, self._messages(r, W), a, r.mixing, solver.gossip_steps)
-        everyone = np.arange(sites.n_sites)
+            if summed:
+                # From the sum of messages to the mean gradient of the rows of the active sites.
+                rows = sites.sizes[r.active].sum() * sites.n_sites / self._problem.n_samples
+                W = np.broadcast_to(W, (r.active.size, *W.shape[1:]))
+                nodes.z += a / rows * self._messages(r, W)
+            else:
+                nodes.learn(r.active, self._messages(r, W), a, r.mixing, solver.gossip_steps)
         last = nodes.look(
             everyone, self._penalty(iota * whole), gamma * (t + 1) ** solver.gamma_growth
         )
         return Solution(tail.mean(last.mean(axis=0)), n_iter=len(self._schedule))
-
-    def by_sums(self) -> Solution:
-        """Sums of messages are published, and all sites have one model."""
-        solver, sites = self._solver, self._sites
-        model = DualNodes(self._problem, 1, self._momentum)
-        gamma, one = self._gamma(1.0), np.zeros(1, dtype=np.intp)
-        tail = _Tail(solver.average, len(self._schedule), self._problem.shape)
-        whole = 0.0
-        for t, r in enumerate(self._schedule, start=1):
-            a = float(t) if solver.weights == "linear" else 1.0
-            whole += a
-            w = model.look(one, self._penalty(whole), gamma * t**solver.gamma_growth)
-            tail.add(w[0], a)
-            W = np.broadcast_to(w, (r.active.size, *w.shape[1:]))
-            # From the sum of messages to the mean gradient of the rows of the active sites.
-            rows = sites.sizes[r.active].sum() * sites.n_sites / self._problem.n_samples
-            model.z += a / rows * self._messages(r, W)
-        last = model.look(one, self._penalty(whole), gamma * (t + 1) ** solver.gamma_growth)
-        return Solution(tail.mean(last[0]), n_iter=len(self._schedule))
 
     def _messages(self, r: Round, W: np.ndarray) -> np.ndarray:
         oracle, counts = self._oracle, self._counts

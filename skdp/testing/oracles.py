@@ -205,14 +205,9 @@ class RecordedAnswers(StreamAnswers):
     """
 
     def __init__(self, opening: StreamOpening, inner: StreamAnswers, entries: list[Entry]) -> None:
-        self._opening = opening
+        super().__init__(opening)
         self._inner = inner
         self._entries = entries
-
-    @property
-    def deviation(self) -> float:
-        """Noise of the last release."""
-        return self._inner.deviation
 
     def answer(self, request: StreamRequest) -> np.ndarray:
         """The answer of the inner one."""
@@ -241,13 +236,8 @@ class ReplayedAnswers(StreamAnswers):
     """
 
     def __init__(self, opening: StreamOpening, coming: Iterator[Entry]) -> None:
-        self._opening = opening
+        super().__init__(opening)
         self._coming = coming
-
-    @property
-    def deviation(self) -> float:
-        """Noise of the last release."""
-        return self._opening.deviation
 
     def answer(self, request: StreamRequest) -> np.ndarray:
         """The recorded answer."""

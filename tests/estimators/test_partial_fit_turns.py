@@ -98,7 +98,7 @@ def test_threads_that_do_not_wait_for_each_other_are_caught(monkeypatch):
     def bug(model, method, call, *arguments, **options):
         return call(*arguments)
 
-    monkeypatch.setattr("skdp.estimators.partial_fit.run_locked", bug)
+    monkeypatch.setattr("skdp.privacy.lock.run_locked", bug)
     with pytest.raises(AssertionError):
         check_threads(monkeypatch)
 

@@ -13,7 +13,7 @@ from examples_of_estimators import MODELS as MADE
 import skdp
 from skdp import DPLassoRegressor, DPLinearRegression, DPLogisticRegression
 from skdp.estimators import ClassCounts, DataNorm, PrivateLinearModel, Solve, TotalWeight, base
-from skdp.privacy import PrivacyUnit, PrivateSession
+from skdp.privacy import PrivacyUnit
 from skdp.privacy.accounting import Budget, GaussianDP, Ledger, ZeroConcentratedDP, gdp
 from skdp.problem.constraints import L1Ball
 from skdp.solvers import FTRL, GD, SOLVERS, Blocks
@@ -170,12 +170,12 @@ def another_plan_than_beforehand(monkeypatch):
 
 
 def another_ledger(monkeypatch):
-    honest = PrivateSession.open
+    honest = base.open_rows
 
-    def bug(self, rows, terms):
-        return honest(self, rows, replace(terms, calculus=ZeroConcentratedDP()))
+    def bug(rows, terms, noise):
+        return honest(rows, replace(terms, calculus=ZeroConcentratedDP()), noise)
 
-    monkeypatch.setattr(PrivateSession, "open", bug)
+    monkeypatch.setattr(base, "open_rows", bug)
 
 
 def total_weight_left_out(monkeypatch):

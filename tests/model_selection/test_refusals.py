@@ -5,7 +5,7 @@ import pytest
 from private_toys import Toy
 from sklearn.pipeline import make_pipeline
 
-from skdp import DPLogisticRegression
+from skdp import DPLinearRegression, DPLogisticRegression
 from skdp.model_selection import DPGridSearchCV, DPRandomizedSearchCV
 from skdp.preprocessing import DPStandardScaler
 
@@ -94,3 +94,54 @@ def test_zero_out_is_the_relation_of_the_estimator():
     mixed = make_pipeline(DPStandardScaler(bounds=(-2, 2)), logistic(adjacency="zero_out"))
     with pytest.raises(ValueError, match="one adjacency"):
         DPGridSearchCV(mixed, {"dplogisticregression__C": [1.0]}).fit(X, Y)
+
+
+PUBLIC = {
+    "numbers": (X[:50], X[:50, 0]),
+    "classes": (X[:50], Y[:50]),
+    "names": (X[:50], np.array(["no", "yes"])[Y[:50]]),
+    "three": (X[:50], np.arange(50) % 3),
+}
+
+
+@pytest.mark.parametrize(
+    ("model", "y", "scoring", "validation", "complaint"),
+    [
+        (DPLinearRegression(), X[:, 0], "accuracy", None, "needs classifiers"),
+        (DPLinearRegression(), X[:, 0], "accuracy", 0.3, "needs classifiers"),
+        (DPLinearRegression(), X[:, 0], "accuracy", "numbers", "whatever they predict"),
+        (DPLinearRegression(), X[:, 0], "f1", "numbers", "whatever they predict"),
+        (logistic(classes=["no", "yes"]), None, "f1", "names", "whatever they predict"),
+        (logistic(classes=[0, 1, 2]), Y, "roc_auc", "three", "whatever they predict"),
+        (logistic(classes=["no", "yes"]), None, "r2", "names", "whatever they predict"),
+    ],
+)
+def test_a_score_that_no_trial_could_have_costs_nothing(model, y, scoring, validation, complaint):
+    if isinstance(model, DPLinearRegression):
+        model.set_params(data_norm=2.0, target_bounds=(-1, 1))
+    rows = PUBLIC[validation] if isinstance(validation, str) else validation
+    y = np.array(["no", "yes"])[Y] if y is None else y
+    search = DPRandomizedSearchCV(
+        model, {"solver": ["gd"]}, scoring=scoring, validation=rows, score_range=(-1, 1)
+    )
+    with pytest.raises(ValueError, match=complaint):
+        search.fit(X, y)
+    assert "privacy_spent_" not in vars(search)
+
+
+OF_TWO = ["accuracy", "roc_auc", "f1", "neg_log_loss", "neg_brier_score", "average_precision"]
+
+
+@pytest.mark.parametrize(
+    ("model", "rows", "scoring"),
+    [
+        *((logistic(solver="gd"), (X[:50], Y[:50]), scoring) for scoring in OF_TWO),
+        *((logistic(solver="gd"), (X[:50], np.ones(50, int)), s) for s in ("recall", "accuracy")),
+        (logistic(solver="gd", classes=[0, 1, 2]), (X[:50], Y[:50]), "f1_macro"),
+        (DPLinearRegression(data_norm=2.0, target_bounds=(-1, 1)), PUBLIC["numbers"], "r2"),
+    ],
+)
+def test_a_score_that_public_rows_have_is_taken(model, rows, scoring):
+    y = X[:, 0] if isinstance(model, DPLinearRegression) else Y
+    search = DPGridSearchCV(model, {"fit_intercept": [True]}, scoring=scoring, validation=rows)
+    assert np.isfinite(search.fit(X, y).best_score_)

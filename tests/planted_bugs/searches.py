@@ -267,5 +267,5 @@ BUGS = (
     Bug("scores that leave their range", {"row_scores.np.clip": lambda _, values, low, high: values}, partial(CLOSE, 0.5, wild), "more than", nightly=True),
     Bug("rows of which a candidate makes what is not finite fail it", {"search_trials.zero_unless_finite": lambda _: nullcontext()}, one_row_does_not_choose_the_winner, "chose the winner|failed all"),
     Bug("rows at which a score raises fail a candidate", {"RowScore._values": as_they_are}, one_row_does_not_choose_the_winner, "failed all"),
-    Bug("rows that a step refuses fail a candidate", {"search_base.check_rows": gives(None)}, a_row_that_a_candidate_refuses_is_refused_by_the_search, "chose the winner"),
+    Bug("rows that a step refuses fail a candidate", {"Candidates.check_rows": gives(None)}, a_row_that_a_candidate_refuses_is_refused_by_the_search, "chose the winner"),
 )  # fmt: skip

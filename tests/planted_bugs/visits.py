@@ -7,7 +7,7 @@ import numpy as np
 from estimators import test_persons_of_a_stream as persons
 from examples_of_visits import choices_pay_for_all_visits
 from factors_of_prefix_sums import KINDS, strategy
-from planted_bugs.bug import Bug, after, gives
+from planted_bugs.bug import Bug, after
 from privacy.mechanisms.test_visits import test_the_price_is_that_of_the_worst_places
 from privacy.streams import test_visits as visits
 
@@ -146,7 +146,7 @@ BUGS = (
     Bug("a receipt of one visit", {"Progress.begun": lambda honest, *args, **options: forgets_visits(honest(*args, **options))}, partial(ALL_PARTS, "calls", 2)),
     *(Bug(f"an error for who comes too often ({solver})", {"Visits.admit": refuses}, partial(of_persons, NO_ERROR, solver), "come too often") for solver in ("calls", "sums")),
     *(Bug(f"late visits that count ({solver})", {"Visits.admit": admits_all}, partial(of_persons, NO_ERROR, solver)) for solver in ("calls", "sums")),
-    *(Bug(f"a session in the pickle ({solver})", {"PrivateLinearModel.__getstate__": lambda _, self: vars(self).copy(), "SecretNoise.__reduce__": gives((object, ())), "PrefixNoise.__reduce__": gives((object, ()))}, partial(of_persons, SECRETS, solver)) for solver in ("calls", "sums")),
+    *(Bug(f"a session in the pickle ({solver})", {"PrivateLinearModel.__getstate__": lambda _, self: vars(self).copy(), "SecretState.__reduce__": lambda _, self: self.taken_along()}, partial(of_persons, SECRETS, solver)) for solver in ("calls", "sums")),
     Bug("a table of visits among public attributes", {"PrivateLinearModel._publish_receipt": public_table}, partial(of_persons, SECRETS, "calls")),
     Bug("a stream that counts rows in place of persons", {"BatchSession.feed": after(counts_rows)}, partial(of_persons, persons.test_copies_of_a_row_count_as_one, "calls")),
     Bug("a bandit that forgets the number of visits", {"DPContextualBandit._of_a_visit": lambda honest, self, calculus: self.epsilon}, noise_of_a_bandit_covers_all_visits, "budget of all"),

@@ -22,7 +22,7 @@ from ...privacy.accounting.ledger import Budget, Spend
 from ...privacy.accounting.promise import delta_for
 from ...privacy.adjacency import Adjacency, PrivacyUnit
 from ...privacy.oracle import Oracle
-from ...privacy.oracle_factory import PrivacyTerms, PrivateSession
+from ...privacy.oracle_factory import PrivacyTerms, noise_for, open_rows
 from ...privacy.queries.metric_means import (
     RowMetric,
     absolute_error,
@@ -39,7 +39,7 @@ from ...privacy.rows.dask_rows import is_collection
 from ...privacy.rows.predicted_rows import Predictor, predicted_rows
 from ...privacy.rows.privacy_units import PrivacyUnits
 from ...privacy.rows.reading import columns_of, places_among, redacted, strict_checks
-from ...reporting.open_budgets import reservation_for
+from ...reporting.open_budgets import Rollback, reservation_for
 from ...reporting.privacy_ledger import PrivacyLedger
 from ...reporting.receipts import Receipt, SpendBound
 from ...reporting.total import privacy_spent
@@ -247,7 +247,7 @@ def evaluate(
     check_hyperparameters(_CONSTRAINTS, given, "evaluate")
     result = Evaluation()
     charge = reservation_for(result)
-    try:
+    with Rollback(result, charge):
         units, unit = None, PrivacyUnit.ROW
         if privacy_unit is not None:
             units, unit = PrivacyUnits.of(privacy_unit), PrivacyUnit.DECLARED
@@ -279,7 +279,7 @@ def evaluate(
         encode_groups = _encoder(known_groups, "groups", "group_values")
         with telling_sizes(units is None):
             rows = predicted_rows(predictor, X, y, encode, groups, encode_groups, units)
-        oracle, ledger = PrivateSession(random_state).open(rows, terms)
+        oracle, ledger = open_rows(rows, terms, noise_for(random_state))
         _warn(plan.check(n, oracle.budget.mu))
         _check_public(model, public_model)
         if was_fitted_to(model, y_test):
@@ -290,9 +290,6 @@ def evaluate(
                 UserWarning,
             )
         charge.reserve(claim, begins=True)
-    except BaseException:
-        charge.cancel()
-        raise
     doubtful = False
     result.adjacency, result.confidence, result.n_samples = terms.adjacency, confidence, n
     result.privacy_unit_ = str(unit)

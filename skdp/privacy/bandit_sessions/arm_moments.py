@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from math import prod, sqrt
-from typing import Any
 
 import numpy as np
 
@@ -11,9 +10,7 @@ from ..accounting.events import Event
 from ..accounting.ledger import Spend
 from ..adjacency import Adjacency
 from ..mechanisms.noise_grid import on_grid, spacing
-from ..mechanisms.prefix_sums import PrefixNoise, PrefixState
 from ..mechanisms.toeplitz import Toeplitz
-from ..randomness import SecretNoise
 from .bandit_plans import ArmMoments
 from .base import ArmSession
 
@@ -52,7 +49,7 @@ class MomentSession(ArmSession):
         self._waiting = np.empty((min(_WAITING, ends[-1]), p + 2))
         self._filled = 0
         shape = K, p * (p + 1) // 2 + p
-        self._prefix: PrefixNoise | PrefixState = mechanism.open(shape, scale, self._noise)
+        self._prefix = mechanism.open(shape, scale, self._noise)
         # Of the blocks that were released, on the grid; products are those of the open one.
         self._total, self._grid = np.zeros(shape), spacing(sensitivity, scale, prod(shape))
         steps = np.arange(1, mechanism.length + 1)
@@ -90,7 +87,6 @@ class MomentSession(ArmSession):
         return self._total
 
     def _release(self, sums: np.ndarray) -> ArmMoments:
-        assert isinstance(self._prefix, PrefixNoise)
         scale = float(self._scales[self._prefix.taken])
         answer = sums + on_grid(self._prefix.next(), self._grid)
         return ArmMoments(answer, scale, self._seen)
@@ -98,16 +94,6 @@ class MomentSession(ArmSession):
     def _forget_block(self) -> None:
         if self.room is None:
             self._waiting[:] = self._products[:] = self._total[:] = 0.0
-
-    def __getstate__(self) -> dict[str, Any]:
-        assert isinstance(self._prefix, PrefixNoise)
-        return super().__getstate__() | {"_prefix": self._prefix.secret_state()}
-
-    def resume(self, noise: SecretNoise) -> None:
-        """Go on after loading a checkpoint, with noise from this source."""
-        super().resume(noise)
-        if isinstance(self._prefix, PrefixState):
-            self._prefix = self._prefix.resume(self._noise)
 
 
 def joint_sensitivity(adjacency: Adjacency) -> float:

@@ -10,7 +10,7 @@ import numpy as np
 from ..accounting.events import Event
 from ..accounting.ledger import Ledger, Spend
 from ..adjacency import Adjacency
-from ..randomness import SecretNoise, public_generator
+from ..randomness import public_generator
 from ..rows.in_memory import DenseRows
 from ..streams.stream import Stream
 from .base import ArmSession
@@ -74,9 +74,3 @@ class ArmStreams(ArmSession):
 
     def _forget_block(self) -> None:
         """The rows of a block that has ended are with the streams."""
-
-    def resume(self, noise: SecretNoise) -> None:
-        """Go on after loading a checkpoint, with noise from this source."""
-        super().resume(noise)
-        for stream in self._streams:
-            stream.resume(self._noise)

@@ -11,8 +11,8 @@ from ...problem.bandit_problem import BanditProblem
 from ..accounting.events import Event
 from ..accounting.ledger import Budget, Ledger, Spend
 from ..adjacency import Adjacency
-from ..no_noise import NoNoise, noise_under
-from ..randomness import SecretNoise
+from ..no_noise import noise_under
+from ..randomness import SecretNoise, SecretState
 from ..rounding import inflated
 from .bandit_plans import Plan
 
@@ -20,7 +20,7 @@ from .bandit_plans import Plan
 _FEW = 64
 
 
-class ArmSession(ABC):
+class ArmSession(SecretState, ABC):
     """Rows of users, their arms and rewards, behind the answers that a plan allows.
 
     The whole plan is charged when the session is opened, before it is given any row.
@@ -48,8 +48,6 @@ class ArmSession(ABC):
       those that differ in k, and likewise with k^2 rho of zCDP: *Several visits* in
       ``docs/proofs/bandits.md``.
     - The sums do not depend on how rows were cut into calls.
-    - Pickling it takes rows and exact sums along, for a checkpoint as secret as they are. The
-      source of the noise stays behind; ``resume`` gives it another.
     """
 
     def __init__(
@@ -60,7 +58,7 @@ class ArmSession(ABC):
         adjacency: Adjacency,
         noise: SecretNoise,
     ) -> None:
-        self._plan, self._problem, self._exact = plan, problem, ledger.exact
+        self._plan, self._problem = plan, problem
         self._noise = noise_under(ledger, noise)
         self._seen = self._block = self._asked = 0
         ledger.charge(self._opening(adjacency, Budget(ledger.remaining).whole()))
@@ -141,13 +139,8 @@ class ArmSession(ABC):
         Raises
         ------
         RuntimeError
-            If this is no end of a block, or all of its answers were given, or this is a copy
-            that was not resumed.
+            If this is no end of a block, or all of its answers were given.
         """
-        if not hasattr(self, "_noise"):
-            raise RuntimeError(
-                f"{type(self).__name__} is a copy, which has no source of noise; call resume."
-            )
         if self.room != 0 or self._asked >= self._plan.answers[self._block]:
             raise RuntimeError(
                 f"{type(self).__name__} answers as often as its plan says, at the end of a block."
@@ -162,13 +155,6 @@ class ArmSession(ABC):
         self._block += 1
         self._asked = 0
         self._forget_block()
-
-    def resume(self, noise: SecretNoise) -> None:
-        """Go on after loading a checkpoint, with noise from this source."""
-        self._noise = NoNoise(noise) if self._exact else noise
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {k: v for k, v in vars(self).items() if k != "_noise"}
 
     @final
     def _computed(self, sensitivity: float, additions: int) -> float:

@@ -9,7 +9,6 @@ from contextvars import ContextVar
 from ...problem.bandit_problem import BanditProblem
 from ..accounting.ledger import Ledger
 from ..adjacency import Adjacency
-from ..oracle_factory import PrivateSession
 from ..randomness import SecretNoise
 from .arm_gradients import GradientSession, SelectionSession, StepSession
 from .arm_moments import MomentSession
@@ -40,7 +39,7 @@ _factory: ContextVar[SessionFactory] = ContextVar("session_factory", default=pri
 
 
 def open_run(
-    plan: Plan, problem: BanditProblem, epsilon: float, private: PrivateSession
+    plan: Plan, problem: BanditProblem, epsilon: float, noise: SecretNoise
 ) -> tuple[ArmSession, Ledger]:
     """A session without rows, and the ledger that has paid for all of it.
 
@@ -48,7 +47,7 @@ def open_run(
     """
     ledger = Ledger(epsilon, problem.delta, calculus=plan.calculus)
     ledger.note("models of the arms")
-    session = _factory.get()(plan, problem, ledger, problem.adjacency, private.noise)
+    session = _factory.get()(plan, problem, ledger, problem.adjacency, noise)
     return session, ledger
 
 

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from copy import deepcopy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from math import isfinite, prod, sqrt
-from typing import NoReturn, final
+from typing import Any, final
 
 import numpy as np
 
 from ..accounting.events import PrefixSumEvent
 from ..accounting.ledger import Spend
-from ..randomness import SecretNoise
+from ..randomness import SecretNoise, SecretState
 from .base import ROUND_UP, check_sensitivity
 
 # Beyond so many visits, or visits times terms, the worst places are not looked for.
@@ -167,7 +166,7 @@ class PrefixSumMechanism(ABC):
             If the noise scale is negative or not finite.
         """
         shape = (shape,) if isinstance(shape, int) else tuple(shape)
-        return PrefixState(self, shape, noise_scale, 0, self.correlator(prod(shape))).resume(noise)
+        return PrefixNoise(self, shape, noise_scale, noise)
 
     @final
     def errors(self, steps: np.ndarray) -> np.ndarray:
@@ -178,13 +177,11 @@ class PrefixSumMechanism(ABC):
         return self.column_norm * np.sqrt(self.variances(steps))
 
 
-@dataclass(frozen=True)
-class PrefixState:
-    """All that continues a stream of noise, and takes the noise off its sums.
+@final
+class PrefixNoise(SecretState):
+    """The noise of the sums of one stream, in the order of time. Each sum gets its noise once.
 
-    Whoever holds it and the published sums knows sums without noise. It goes into a checkpoint
-    that is kept as secret as the data, and into nothing else. It must be resumed at most once: the
-    guarantee is for one stream, and two that share their past would reveal their first rows twice.
+    Whoever holds it and the published sums knows sums without noise.
 
     Parameters
     ----------
@@ -194,10 +191,8 @@ class PrefixState:
         Shape of a term.
     noise_scale : float
         Standard deviation of the independent normals.
-    taken : int
-        Number of steps so far.
-    correlator : Correlator or None
-        What is kept of the normals.
+    noise : SecretNoise
+        Where normals come from.
 
     Raises
     ------
@@ -205,45 +200,22 @@ class PrefixState:
         If the noise scale is negative or not finite.
     """
 
-    mechanism: PrefixSumMechanism
-    shape: tuple[int, ...]
-    noise_scale: float
-    taken: int
-    correlator: Correlator | None = field(repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        if not (isfinite(self.noise_scale) and self.noise_scale >= 0):
+    def __init__(
+        self,
+        mechanism: PrefixSumMechanism,
+        shape: tuple[int, ...],
+        noise_scale: float,
+        noise: SecretNoise,
+    ) -> None:
+        if not (isfinite(noise_scale) and noise_scale >= 0):
             raise ValueError(
-                f"{type(self.mechanism).__name__} needs a finite noise scale >= 0, got "
-                f"{self.noise_scale}; take it from noise_scale(sensitivity, spend)."
+                f"{type(mechanism).__name__} needs a finite noise scale >= 0, got "
+                f"{noise_scale}; take it from noise_scale(sensitivity, spend)."
             )
-
-    def resume(self, noise: SecretNoise) -> PrefixNoise:
-        """The stream of noise from here on, with new normals from this source."""
-        return PrefixNoise(self, noise)
-
-
-@final
-class PrefixNoise:
-    """The noise of the sums of one stream, in the order of time.
-
-    Each sum gets its noise once. The object refuses to be copied or pickled, because it is as
-    secret as the rows; a checkpoint takes :meth:`secret_state`.
-
-    Parameters
-    ----------
-    state : PrefixState
-        Where to begin; left as it is.
-    noise : SecretNoise
-        Where normals come from.
-    """
-
-    def __init__(self, state: PrefixState, noise: SecretNoise) -> None:
-        # What was kept of the normals may be large, and is not needed twice.
-        self._state, self._noise = replace(state, correlator=None), noise
-        self._taken = state.taken
+        self._mechanism, self._shape, self._noise_scale = mechanism, shape, noise_scale
+        self._noise, self._taken = noise, 0
         # None during a step, so that one which is interrupted half-way ends the stream.
-        self._correlator = deepcopy(state.correlator)
+        self._correlator: Correlator | None = mechanism.correlator(prod(shape))
 
     @property
     def taken(self) -> int:
@@ -253,7 +225,7 @@ class PrefixNoise:
     @property
     def left(self) -> int:
         """Number of steps that may still be taken."""
-        return self._state.mechanism.length - self._taken
+        return self._mechanism.length - self._taken
 
     def next(self) -> np.ndarray:
         """Noise to be added to the next sum, a fresh array of the shape of a term.
@@ -264,40 +236,35 @@ class PrefixNoise:
             If all steps are taken: what was charged covers no more; or if a step was interrupted.
         """
         if not self.left:
-            mechanism = self._state.mechanism
+            mechanism = self._mechanism
             raise RuntimeError(
                 f"{type(mechanism).__name__} needs its length declared in advance; all of "
                 f"its {mechanism.length} steps are taken. Open another for new rows."
             )
         correlator, self._correlator = self._whole(), None
-        out = self._state.noise_scale * correlator.step(self._draw)
+        out = self._noise_scale * correlator.step(self._draw)
         self._taken += 1
         self._correlator = correlator
-        return out.reshape(self._state.shape)
+        return out.reshape(self._shape)
 
-    def secret_state(self) -> PrefixState:
-        """All that is needed to go on later, for a secret checkpoint.
+    def taken_along(self) -> tuple[Any, ...]:
+        """The stream of noise goes on where it was.
 
         Raises
         ------
         RuntimeError
             If a step was interrupted.
         """
-        return replace(self._state, taken=self._taken, correlator=deepcopy(self._whole()))
-
-    def __reduce__(self) -> NoReturn:
-        raise TypeError(
-            "PrefixNoise cannot be copied or pickled: who holds it can take the noise off what "
-            "was published. Call secret_state() for a checkpoint that is kept secret."
-        )
+        self._whole()
+        return super().taken_along()
 
     def _whole(self) -> Correlator:
         if self._correlator is None:
             raise RuntimeError(
-                f"{type(self._state.mechanism).__name__} needs every step to be finished, but step "
+                f"{type(self._mechanism).__name__} needs every step to be finished, but step "
                 f"{self._taken + 1} was interrupted; open another for new rows."
             )
         return self._correlator
 
     def _draw(self, count: int) -> np.ndarray:
-        return self._noise.normal((count, prod(self._state.shape)))
+        return self._noise.normal((count, prod(self._shape)))

@@ -13,7 +13,7 @@ from ...problem.problem import Problem
 from ...validation import shown
 from ..accounting.ledger import Budget, Ledger
 from ..adjacency import Adjacency, PrivacyUnit
-from ..randomness import SecretNoise
+from ..randomness import SecretNoise, SecretState
 from ..rows.base import ResidentRows
 from .stream_session import StreamOpening, StreamSession
 from .visits import Call, Visits
@@ -28,7 +28,7 @@ _LEAST_ROWS, _LEAST_EVIDENCE = 100, 8.0
 
 
 @final
-class Stream:
+class Stream(SecretState):
     """An open stream: rows go in, and the model is current after each public batch.
 
     With a horizon everything is charged here, before there is a row. Without one the stream is cut
@@ -82,8 +82,6 @@ class Stream:
     - A row is read once, in the call that brings it, and not kept; it is part of one batch.
     - Rows beyond the horizon are refused before any row of that call is read.
     - Models do not depend on how rows are spread over calls, but for the rounding of sums.
-    - Pickling it takes exact sums along, for a checkpoint as secret as the rows. The source of the
-      noise stays behind; ``resume`` gives it another.
     """
 
     solution: Solution
@@ -155,10 +153,6 @@ class Stream:
                 self.solution = self.learner.solution
                 if self.seen < self._end:
                     self._session.ask(self.learner.request())
-
-    def resume(self, noise: SecretNoise) -> None:
-        """Go on after loading a checkpoint, with noise from this source."""
-        self._session.resume(noise)
 
     def _open_part(
         self, length: int, ledger: Ledger, noise: SecretNoise, before: Learner | None

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
-from typing import Any, final
+from typing import final
 
 import numpy as np
 
@@ -21,10 +21,10 @@ from ..adjacency import Adjacency
 from ..mechanisms import prefix_sums_by
 from ..mechanisms.gumbel import GumbelMechanism
 from ..mechanisms.noise_grid import on_grid, spacing
-from ..mechanisms.prefix_sums import PrefixNoise, PrefixState, PrefixSumMechanism
-from ..no_noise import NoNoise, noise_under
+from ..mechanisms.prefix_sums import PrefixNoise, PrefixSumMechanism
+from ..no_noise import noise_under
 from ..queries.stream_terms import StreamScoresQuery, StreamTermQuery
-from ..randomness import SecretNoise
+from ..randomness import SecretNoise, SecretState
 from ..rounding import inflated
 from ..rows.base import BlockStore, RowStore
 from ..rows.in_memory import rows_in_memory
@@ -125,7 +125,7 @@ class StreamOpening:
 
 
 @final
-class StreamSession:
+class StreamSession(SecretState):
     """Adds up what rows are asked and releases one private answer after each batch.
 
     The ledger is charged for the whole declared length here, before there is a row. Then each batch
@@ -147,15 +147,13 @@ class StreamSession:
     - Rows beyond the batch are refused before they are read, and so is a query beyond the
       declared number. One that fails half-way closes the session: what was added is not known.
     - Numerical accidents in single rows neither raise nor warn.
-    - Pickling it takes the exact sums along, which is what a secret checkpoint is for. Where the
-      noise comes from is left behind: after loading, ``resume`` gives it a source.
     """
 
     def __init__(self, opening: StreamOpening, ledger: Ledger, noise: SecretNoise) -> None:
         self.opening = opening
         ledger.charge(opening.event)
-        self._exact, self.noise = ledger.exact, noise_under(ledger, noise)
-        self._prefix: PrefixNoise | PrefixState | None = None
+        self.noise = noise_under(ledger, noise)
+        self._prefix: PrefixNoise | None = None
         if not opening.plan.chooses_vertices:
             shape = opening.problem.shape
             self._prefix = opening.sums.open(shape, opening.noise_scale, self.noise)
@@ -221,7 +219,7 @@ class StreamSession:
             If the batch is not complete.
         """
         term, prefix = self._term, self._prefix
-        if self._query is None or self.missing or term is None or not hasattr(self, "noise"):
+        if self._query is None or self.missing or term is None:
             raise RuntimeError(
                 f"StreamSession.release needs a complete batch, got one that waits for "
                 f"{self.missing} rows."
@@ -231,7 +229,7 @@ class StreamSession:
         # Rounded as a whole, so that it does not matter in which pieces the rows came.
         term = self.opening.on_grid(term)
         total = self._total = term if self._total is None else self._total + term
-        if isinstance(prefix, PrefixNoise):
+        if prefix is not None:
             answer = self.opening.on_grid(prefix.next())
             answer += total
             return answer
@@ -239,27 +237,18 @@ class StreamSession:
         once = GumbelMechanism(gumbel.sensitivity, gumbel.noise_scale, 1)
         return once.randomize(total, self.noise)
 
-    def resume(self, noise: SecretNoise) -> None:
-        """Go on after loading, with noise from this source."""
-        self.noise = NoNoise(noise) if self._exact else noise
-        if isinstance(self._prefix, PrefixState):
-            self._prefix = self._prefix.resume(self.noise)
-
-    def __getstate__(self) -> dict[str, Any]:
-        state = self.__dict__.copy()
-        state.pop("noise", None)
-        if isinstance(self._prefix, PrefixNoise):
-            state["_prefix"] = self._prefix.secret_state()
-        return state
-
 
 class StreamAnswers(ABC):
-    """Answers of a session whose rows are all there, as a solver sees them."""
+    """Answers of a session whose rows are all there, as a solver sees them.
 
-    @property
-    @abstractmethod
-    def deviation(self) -> float:
-        """Noise of the last release, see :attr:`StreamOpening.deviation`."""
+    Attributes
+    ----------
+    deviation : float
+        Noise of the last release, see :attr:`StreamOpening.deviation`.
+    """
+
+    def __init__(self, opening: StreamOpening) -> None:
+        self._opening, self.deviation = opening, opening.deviation
 
     @abstractmethod
     def answer(self, request: StreamRequest) -> np.ndarray:
@@ -282,12 +271,8 @@ class StreamedRows(StreamAnswers):
                 "A stream needs rows that this process can read one after another, got a "
                 f"{type(rows).__name__}; choose a solver for whole data sets."
             )
+        super().__init__(session.opening)
         self._session, self._pieces = session, self._cut(rows)
-
-    @property
-    def deviation(self) -> float:
-        """Noise of the last release."""
-        return self._session.opening.deviation
 
     def answer(self, request: StreamRequest) -> np.ndarray:
         """The release after the next ``query.rows`` rows."""

@@ -1,5 +1,6 @@
 """The session of a stream: pays first, adds each row once, releases each sum once."""
 
+import copy
 import pickle
 
 import numpy as np
@@ -202,12 +203,13 @@ def test_a_failure_while_reading_closes_the_session():
         open_session.release()
 
 
-def test_a_loaded_session_without_a_source_of_noise_releases_nothing():
+@pytest.mark.parametrize("leave", [copy.copy, copy.deepcopy, pickle.dumps])
+def test_a_session_is_not_copied(leave):
     open_session = session()
     open_session.ask(request(N))
     open_session.read(rows())
-    with pytest.raises(RuntimeError, match="needs a complete batch"):
-        pickle.loads(pickle.dumps(open_session)).release()
+    with pytest.raises(TypeError, match="cannot be copied or pickled"):
+        leave(open_session)
 
 
 def test_rows_that_are_no_numbers_neither_raise_nor_warn():
