@@ -20,9 +20,11 @@ def price(event, steps, rule, order):
     ratio = moves / noise
     if mechanism in ("gaussian", "site_gaussian", "prefix_sums"):
         one = ratio**2 * (order / 2 if rule == "renyi" else 1)
+    elif (mechanism, rule) == ("threshold", "thresholds"):
+        one = ratio**2
     elif (mechanism, rule) == ("exponential", "concentrated"):
         one = ratio**2 / 4
-    elif (mechanism, rule) == ("exponential", "gaussian"):
+    elif mechanism == "exponential" and rule in ("gaussian", "thresholds"):
         one = (2 * NormalDist().inv_cdf(1 / (1 + exp(ratio / 2)))) ** 2
     elif (mechanism, rule) == ("exponential", "renyi"):
         one = min(ratio**2 / 8 * order, ratio)
@@ -80,8 +82,11 @@ def epsilon_of(fits, delta, rule):
     total = sum(cost(fit, rule) for fit in fits)
     if total in (0, inf) or rule == "pure":
         return total
+    if rule == "thresholds":
+        events = [event for fit in fits for event in fit["events"]]
+        delta -= sum(event["count"] * event.get("threshold_delta", 0.0) for event in events)
     mu, rho, budget = sqrt(total), total / 2, -log(delta)
-    if rule == "gaussian":
+    if rule in ("gaussian", "thresholds"):
         return root(lambda e: slack(mu, e) - delta)
     if rule == "concentrated":
         b = root(lambda b: budget - rho * b * b - log1p(b))

@@ -487,6 +487,15 @@ SCALERS: Mapping[str, str] = {
     "copy": "Rows are never changed: leave it out.",
     "clip": "Values beyond the bounds are always clipped: leave it out.",
 }
+IMPUTERS: Mapping[str, str] = {
+    **SCALERS,
+    "missing_values": "Missing are NaN and None: replace what else stands for them.",
+    "keep_empty_features": "No column is left out, as it would tell which have no values.",
+}
+ENCODERS: Mapping[str, str] = {
+    "drop": "No category is dropped, which a penalty makes up for: leave it out.",
+    "feature_name_combiner": "Names are those of scikit-learn: leave it out.",
+}
 SEARCHES: Mapping[str, str] = {
     "cv": (
         "There are no folds, because each would spend anew: leave it out, or pass "

@@ -3,7 +3,12 @@
 import numpy as np
 from example_of_a_query import Example
 
-from skdp.privacy.queries import ColumnCountsQuery, ColumnMomentsQuery
+from skdp.privacy.queries import (
+    ColumnCellsQuery,
+    ColumnMomentsQuery,
+    ColumnTreeQuery,
+    MagnitudeVotesQuery,
+)
 from skdp.problem import ColumnBounds
 
 N, D = 4, 3
@@ -42,30 +47,62 @@ def crafted_moments():
             yield Example(ColumnMomentsQuery(bound, N), low, y, high, y)
 
 
-def random_counts():
+def random_counts(query):
+    """Of rows within the bounds and beyond."""
     rng = np.random.default_rng(12)
     for bound in bounds():
-        for k in (1, 2, 5):
-            edges = rng.uniform(bound.low, bound.high, size=(k, D)).T
+        for columns in ((0, 1, 2), (2, 0), (1,)):
             rows = [rows_of_all_sizes(rng, bound) for _ in range(2)]
-            for sizes in (False, True):
-                query = ColumnCountsQuery(edges, sizes)
-                yield Example(query, rows[0], np.zeros(N), rows[1], np.zeros(N))
-            some = ColumnCountsQuery(edges[[2, 0]], columns=(2, 0))
-            yield Example(some, rows[0], np.zeros(N), rows[1], np.zeros(N))
+            yield Example(query(bound, columns), rows[0], np.zeros(N), rows[1], np.zeros(N))
 
 
-def crafted_counts():
-    """Every feature from below its edges to above them."""
+def crafted_counts(query):
+    """Every feature from one sign, size and end of its interval to another."""
     y = np.zeros(N)
-    for edges in (np.zeros((D, 2)), np.array([[-1.0, 4.0], [0.0, 0.1], [1e5, -3.0]])):
-        below = np.tile(edges.min(axis=1) - 1, (N, 1))
-        above = np.tile(edges.max(axis=1) + 1, (N, 1))
-        yield Example(ColumnCountsQuery(edges), below, y, above, y)
-        yield Example(ColumnCountsQuery(edges[1:], columns=(1, 2)), below, y, above, y)
+    for bound in bounds():
+        for columns in ((0, 1, 2), (2, 0)):
+            # 2 and -5 of the half widths beyond the middle, and never a code of 0 or 1.
+            left = np.tile(bound.centre - 5 * bound.half_width - 1e-12, (N, 1))
+            right = np.tile(bound.centre + 2.1 * bound.half_width + 1e-12, (N, 1))
+            yield Example(query(bound, columns), left, y, right, y)
+            one = left.copy()
+            one[:, columns[1:]] = 0.0
+            if query is votes:
+                yield Example(query(bound, columns), one, y, right, y)
+
+
+def votes(bound, columns):
+    return MagnitudeVotesQuery(columns)
+
+
+def cells(bound, columns):
+    chosen = list(columns)
+    return ColumnCellsQuery(bound.low[chosen], bound.high[chosen], 8, columns)
+
+
+def random_trees():
+    rng = np.random.default_rng(13)
+    for bound in bounds():
+        for levels in (1, 2, 3):
+            rows = [rows_of_all_sizes(rng, bound) for _ in range(2)]
+            query = ColumnTreeQuery(bound, levels)
+            yield Example(query, rows[0], np.zeros(N), rows[1], np.zeros(N))
+
+
+def crafted_trees():
+    """Every feature from the lowest cell of its range, or from below, to the highest."""
+    y = np.zeros(N)
+    for bound in bounds():
+        for levels in (1, 3):
+            for reach in (1.0, 7.0):
+                low = np.tile(bound.centre - reach * bound.half_width, (N, 1))
+                high = np.tile(bound.centre + reach * bound.half_width, (N, 1))
+                yield Example(ColumnTreeQuery(bound, levels), low, y, high, y)
 
 
 EXAMPLES = {
+    ColumnTreeQuery: (list(random_trees()), list(crafted_trees())),
     ColumnMomentsQuery: (list(random_moments()), list(crafted_moments())),
-    ColumnCountsQuery: (list(random_counts()), list(crafted_counts())),
+    MagnitudeVotesQuery: (list(random_counts(votes)), list(crafted_counts(votes))),
+    ColumnCellsQuery: (list(random_counts(cells)), list(crafted_counts(cells))),
 }

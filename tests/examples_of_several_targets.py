@@ -42,7 +42,7 @@ def queries(rng):
         yield GradientSizesQuery(problem, w, edges)
         yield NormalEquationsQuery(problem, 0.4)
         yield HistogramQuery("target", edges, column=1)
-        yield HistogramQuery("target_size", edges, column=2)
+        yield HistogramQuery("target", edges, column=2)
 
 
 def random_examples():

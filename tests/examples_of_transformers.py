@@ -2,7 +2,19 @@
 
 import numpy as np
 
-from skdp.preprocessing import BoundsScaler, DPMinMaxScaler, DPStandardScaler, RowNormClipper
+from skdp.preprocessing import (
+    DPPCA,
+    BoundsScaler,
+    DPKBinsDiscretizer,
+    DPMinMaxScaler,
+    DPQuantileTransformer,
+    DPRobustScaler,
+    DPSimpleImputer,
+    DPSplineTransformer,
+    DPStandardScaler,
+    DPTruncatedSVD,
+    RowNormClipper,
+)
 
 N, D = 600, 3
 
@@ -39,5 +51,39 @@ EXAMPLES = {
         DPMinMaxScaler(epsilon=20.0, adjacency="zero_out"),
         DPMinMaxScaler(epsilon=20.0, bounds=(-1e3, 1e3), feature_range=(-1.0, 1.0)),
         DPMinMaxScaler(epsilon=20.0, clip=False),
+    ],
+    DPQuantileTransformer: [
+        DPQuantileTransformer(n_quantiles=50, bounds=(-100.0, 100.0)),
+        DPQuantileTransformer(n_quantiles=50, epsilon=20.0, output_distribution="normal"),
+    ],
+    DPKBinsDiscretizer: [
+        DPKBinsDiscretizer(encode="ordinal", bounds=(-100.0, 100.0)),
+        DPKBinsDiscretizer(encode="onehot-dense", epsilon=20.0),
+        DPKBinsDiscretizer(n_bins=[2, 3, 8], bounds=(-100.0, 100.0)),
+        DPKBinsDiscretizer(strategy="uniform", encode="ordinal", epsilon=20.0),
+    ],
+    DPSplineTransformer: [
+        DPSplineTransformer(bounds=(-100.0, 100.0), handle_missing="zeros"),
+        DPSplineTransformer(epsilon=20.0, degree=1, include_bias=False),
+        DPSplineTransformer(knots="uniform", epsilon=20.0),
+    ],
+    DPSimpleImputer: [
+        DPSimpleImputer(bounds=(-100.0, 100.0)),
+        DPSimpleImputer(epsilon=20.0),
+        DPSimpleImputer(strategy="median", bounds=(-100.0, 100.0)),
+        DPSimpleImputer(strategy="median", epsilon=20.0, adjacency="zero_out"),
+    ],
+    DPPCA: [
+        DPPCA(bounds=(-100.0, 100.0)),
+        DPPCA(n_components=2, whiten=True, epsilon=20.0),
+    ],
+    DPTruncatedSVD: [
+        DPTruncatedSVD(bounds=(-100.0, 100.0)),
+        DPTruncatedSVD(n_components=1, epsilon=20.0),
+    ],
+    DPRobustScaler: [
+        DPRobustScaler(bounds=(-100.0, 100.0)),
+        DPRobustScaler(epsilon=20.0, with_centering=False, quantile_range=(5.0, 40.0)),
+        DPRobustScaler(epsilon=20.0, with_scaling=False, clip=False),
     ],
 }

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from sklearn import linear_model, model_selection, preprocessing, svm
+from sklearn import decomposition, impute, linear_model, model_selection, preprocessing, svm
 from sklearn.base import clone
 
 import skdp
@@ -19,7 +19,19 @@ from skdp import (
 )
 from skdp.audit import audit
 from skdp.model_selection import DPGridSearchCV, DPRandomizedSearchCV
-from skdp.preprocessing import BoundsScaler, DPMinMaxScaler, DPStandardScaler
+from skdp.preprocessing import (
+    DPPCA,
+    BoundsScaler,
+    DPKBinsDiscretizer,
+    DPMinMaxScaler,
+    DPOneHotEncoder,
+    DPQuantileTransformer,
+    DPRobustScaler,
+    DPSimpleImputer,
+    DPSplineTransformer,
+    DPStandardScaler,
+    DPTruncatedSVD,
+)
 from skdp.problem.constraints import Box, L1Ball, L2Ball, LpBall, Simplex
 from skdp.problem.losses import Hinge, Huber, HuberisedHinge, OneVsRest, Softmax, Tukey
 from skdp.problem.penalties import L1, L2, ElasticNet
@@ -99,6 +111,14 @@ CONSTRUCTORS = {
     DPLassoRegressor: ((), [linear_model.Lasso, linear_model.ElasticNet]),
     DPStandardScaler: ((), [preprocessing.StandardScaler]),
     DPMinMaxScaler: ((), [preprocessing.MinMaxScaler]),
+    DPQuantileTransformer: ((), [preprocessing.QuantileTransformer]),
+    DPKBinsDiscretizer: ((), [preprocessing.KBinsDiscretizer]),
+    DPSplineTransformer: ((), [preprocessing.SplineTransformer]),
+    DPRobustScaler: ((), [preprocessing.RobustScaler]),
+    DPOneHotEncoder: ((), [preprocessing.OneHotEncoder]),
+    DPSimpleImputer: ((), [impute.SimpleImputer]),
+    DPPCA: ((), [decomposition.PCA]),
+    DPTruncatedSVD: ((), [decomposition.TruncatedSVD]),
     BoundsScaler: (((0, 1),), [preprocessing.MinMaxScaler]),
     DPGridSearchCV: (GRID, [model_selection.GridSearchCV]),
     DPRandomizedSearchCV: (GRID, [model_selection.RandomizedSearchCV]),

@@ -31,11 +31,17 @@ from skdp.privacy.accounting import (
     Site,
     SiteGaussianEvent,
     SubsampledGaussianDP,
+    ThresholdedGaussianDP,
+    ThresholdEvent,
     ZeroConcentratedDP,
     events,
 )
 
 EXAMPLES = {
+    ThresholdEvent: [
+        ThresholdEvent(query="names", sensitivity=1.5, noise_scale=30.0, threshold_delta=1e-10),
+        ThresholdEvent(query="names", sensitivity=3.0, noise_scale=60.0, threshold_delta=1e-11),
+    ],
     ExponentialEvent: [
         ExponentialEvent(query="choice", sensitivity=0.1, noise_scale=0.7),
         ExponentialEvent(query="choice", sensitivity=3.0, noise_scale=60.0),
@@ -126,7 +132,14 @@ EXAMPLES = {
 }
 # A rate of 1 needs no privacy loss distributions; others have tests of their own.
 SUBSAMPLED = SubsampledGaussianDP(sampling_rate=1.0, releases=((400.0, 2000),))
-CALCULI = [GaussianDP(), PerturbedGaussianDP(), PureDP(), SUBSAMPLED, ZeroConcentratedDP()]
+CALCULI = [
+    GaussianDP(),
+    PerturbedGaussianDP(),
+    PureDP(),
+    SUBSAMPLED,
+    ThresholdedGaussianDP(1e-10, releases=10_000),
+    ZeroConcentratedDP(),
+]
 COUNTS = [1, 2, 3, 7, 1000]
 
 

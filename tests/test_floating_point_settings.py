@@ -25,7 +25,18 @@ from skdp import (
 )
 from skdp.bandit.policies import POLICIES
 from skdp.model_selection import DPGridSearchCV, DPRandomizedSearchCV
-from skdp.preprocessing import BoundsScaler, DPMinMaxScaler, DPStandardScaler, RowNormClipper
+from skdp.preprocessing import (
+    DPPCA,
+    BoundsScaler,
+    DPKBinsDiscretizer,
+    DPMinMaxScaler,
+    DPQuantileTransformer,
+    DPRobustScaler,
+    DPSplineTransformer,
+    DPStandardScaler,
+    DPTruncatedSVD,
+    RowNormClipper,
+)
 from skdp.privacy.rows import Chunks
 from skdp.solvers import GD, SOLVERS
 
@@ -97,7 +108,9 @@ def continues(model, y=None):
 
 def uses(model, *methods):
     """What a model, fitted in the usual state, says of the rows."""
-    given = {"score": (X, target(model)), "inverse_transform": (X[4:] * 1e200,)}
+    # Numbers of bins, or any.
+    back = np.abs(np.sign(X)) if isinstance(model, DPKBinsDiscretizer) else X[4:] * 1e200
+    given = {"score": (X, target(model)), "inverse_transform": (back,)}
     return [getattr(model, name)(*given.get(name, (X,))) for name in methods]
 
 
@@ -142,6 +155,12 @@ SCALERS = {
     "BoundsScaler": partial(BoundsScaler, (-1, 1)),
     "DPMinMaxScaler": partial(DPMinMaxScaler, **SEED),
     "DPStandardScaler": partial(DPStandardScaler, bounds=(-1, 1), **SEED),
+    "DPRobustScaler": partial(DPRobustScaler, bounds=(-1, 1), **SEED),
+    "DPPCA": partial(DPPCA, bounds=(-1, 1), **SEED),
+    "DPTruncatedSVD": partial(DPTruncatedSVD, n_components=3, bounds=(-1, 1), **SEED),
+    "DPSplineTransformer": partial(DPSplineTransformer, bounds=(-1, 1), **SEED),
+    "DPQuantileTransformer": partial(DPQuantileTransformer, bounds=(-1, 1), **SEED),
+    "DPKBinsDiscretizer": partial(DPKBinsDiscretizer, encode="ordinal", bounds=(-1, 1), **SEED),
     "RowNormClipper": partial(RowNormClipper, 1e-3),
 }
 MADE = {
@@ -173,6 +192,7 @@ ENTRIES = {
         ]
         for name, make in SCALERS.items()
         for method in ("fit_transform", "transform", "inverse_transform")
+        if hasattr(make(), method)
         if hasattr(make(), method)
     },
     **{

@@ -35,7 +35,20 @@ from skdp import (
 )
 from skdp.bandit import policies
 from skdp.model_selection import DPGridSearchCV, DPRandomizedSearchCV
-from skdp.preprocessing import BoundsScaler, DPMinMaxScaler, DPStandardScaler, RowNormClipper
+from skdp.preprocessing import (
+    DPPCA,
+    BoundsScaler,
+    DPKBinsDiscretizer,
+    DPMinMaxScaler,
+    DPOneHotEncoder,
+    DPQuantileTransformer,
+    DPRobustScaler,
+    DPSimpleImputer,
+    DPSplineTransformer,
+    DPStandardScaler,
+    DPTruncatedSVD,
+    RowNormClipper,
+)
 from skdp.privacy.rows import Chunks, reading
 from skdp.problem import constraints, losses
 from skdp.problem import penalties as penalties
@@ -164,6 +177,15 @@ LEARNERS = {
     "random": DPRandomizedSearchCV(regressor(), {"alpha": [0.5, 1.0]}, epsilon=20.0, n_iter=2),
     "standard scaler": DPStandardScaler(bounds=(-1, 1)),
     "min-max scaler": DPMinMaxScaler(bounds=(-1, 1)),
+    "encoder": DPOneHotEncoder(epsilon=50.0, categories=[[0, 1], None, None]),
+    "quantile transformer": DPQuantileTransformer(bounds=(-1, 1)),
+    "discretizer": DPKBinsDiscretizer(bounds=(-1, 1)),
+    "spline transformer": DPSplineTransformer(bounds=(-1, 1)),
+    "robust scaler": DPRobustScaler(bounds=(-1, 1)),
+    "imputer": DPSimpleImputer(bounds=(-1, 1)),
+    "imputer of texts": DPSimpleImputer(strategy="most_frequent", epsilon=50.0),
+    "components": DPPCA(bounds=(-1, 1)),
+    "singular vectors": DPTruncatedSVD(bounds=(-1, 1)),
     "bounds": BoundsScaler(bounds=(-1, 1)),
     "clipper": RowNormClipper(),
 }
@@ -275,7 +297,16 @@ def learners_with(value):
             yield name, lambda kind=kind, n=name: regressor(kind, **{n: value}).fit(X, Y)
     for name in parameters(DPContextualBandit):
         yield name, lambda n=name: bandit(**{n: value}).fit(X, Y, Y.astype(float))
-    for kind in (DPStandardScaler, DPMinMaxScaler, BoundsScaler, RowNormClipper):
+    of_quantiles = DPQuantileTransformer, DPKBinsDiscretizer, DPSplineTransformer, DPRobustScaler
+    for kind in (
+        DPPCA,
+        DPTruncatedSVD,
+        DPStandardScaler,
+        DPMinMaxScaler,
+        *of_quantiles,
+        BoundsScaler,
+        RowNormClipper,
+    ):
         needed = {} if kind is RowNormClipper else {"bounds": (-1, 1)}
         for name in parameters(kind):
             yield name, lambda k=kind, n=name, o=needed: k(**o | {n: value}).fit(X)
@@ -352,7 +383,7 @@ def test_all_public_parts_are_tried():
         for thing in shown
         if isinstance(thing, type)
         and issubclass(thing, BaseEstimator)
-        and not thing.__module__.endswith(".base")
+        and not inspect.isabstract(thing)
     }
     assert public <= tried
 

@@ -380,4 +380,4 @@ def test_ranges_by_name_of_column_are_planned_as_those_in_order():
     plans = [str(skdp.plan(model, 5000, 2)) for model in (by_name, in_order)]
     assert plans[0] == plans[1]
     with pytest.raises(ValueError, match="data_bounds"):
-        skdp.plan(by_name, 5000, 3)
+        skdp.plan(by_name, 5000, 1)

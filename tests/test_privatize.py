@@ -439,7 +439,8 @@ def test_all_steps_together_spend_the_budget_and_no_more(name, epsilon):
     script, y, facts = SHARED[name]
     made, plan = privatize(script, epsilon=epsilon, delta=1e-6, return_plan=True, **facts)
     total = spent_of(made, y)
-    assert 0.99 * epsilon <= total.epsilon <= epsilon * (1 + 1e-9)
+    # What scalers do not need of their shares stays.
+    assert 0.95 * epsilon <= total.epsilon <= epsilon * (1 + 1e-9)
     assert total.delta == pytest.approx(1e-6)
     paid = [step.epsilon for step in plan.steps if step.epsilon is not None]
     assert len(paid) == 1 or sum(paid) > epsilon
@@ -789,8 +790,8 @@ def test_the_plan_says_what_facts_would_save():
         "target_bounds=(low, high)",
     }
     planned = skdp.plan(DPLinearRegression(), 1_000_000, 10).bounds
-    assert sum(share for name, share in planned if name != "target_bounds") == pytest.approx(0.19)
-    assert "19% of its budget" in str(plan)
+    assert sum(share for name, share in planned if name != "target_bounds") == pytest.approx(0.09)
+    assert "9% of its budget" in str(plan)
     _, plan = privatize(Ridge(), epsilon=1.0, bounds=(0, 1), **KNOWN, return_plan=True)
     assert plan.wanted == ()
 

@@ -24,7 +24,7 @@ from ..privacy.randomness import public_generator
 from ..privacy.rows.base import RowStore
 from ..privacy.sites.remote_rows import RemoteRows
 from ..problem.bounds import RowBounds
-from ..problem.column_bounds import ColumnBounds, ColumnScaling
+from ..problem.column_bounds import ColumnBounds, ColumnScaling, by_index
 from ..problem.constraints import Constraint
 from ..problem.penalties import Tikhonov
 from ..problem.problem import Problem
@@ -51,7 +51,10 @@ from .opening import DataOpener
 from .progress import DISJOINT, EarlierModel, Progress, Released
 from .publishing import PublishedModel
 from .refusals import of_bounds, of_place, of_scaled_columns, refuse
-from .stages import Case, FitState, Origin
+from .stages import Case, ColumnRanges, FitState, Origin
+
+# Columns that a warning names.
+_MOST_NAMES = 20
 
 # Published before rows are asked.
 _OF_THIS_FIT = frozenset({"n_features_in_", "feature_names_in_", "classes_", "delta_"})
@@ -292,7 +295,15 @@ class PrivateLinearModel(DataOpener, PublishedModel, CallbackSupportMixin, Budge
         warn_of_promise(plan.estimator, self.epsilon, self.delta_, plan.n_samples)
         if plan.assumption is not None:
             warn_user(f"{plan.estimator}: {plan.assumption}", UserWarning)
-        if (verdict := plan.hopeless()) is not None:
+        said, ranges = [plan.hopeless()], plan.stage(ColumnRanges)
+        if ranges is not None and ranges.outlook:
+            said.append(
+                f"{plan.estimator} looks for the ranges of {len(ranges.columns):,} columns, of "
+                f"which {ranges.outlook} in so few rows with epsilon={plan.epsilon:g}; those are "
+                "held to (-1, 1). Pass data_bounds, a dictionary with (low, high) for those whose "
+                f"ranges you know, of: {self._in_words(ranges.columns)}."
+            )
+        if verdict := " ".join(filter(None, said)):
             warn_user(verdict, BudgetWarning)
         warn_of_steps_around(plan.unit)
 
@@ -333,9 +344,12 @@ class PrivateLinearModel(DataOpener, PublishedModel, CallbackSupportMixin, Budge
     def _tell_columns(self, n_features: int) -> None:
         """Settle the number of features of rows that are not there yet."""
         self.n_features_in_ = n_features
-        if isinstance(self.data_bounds, Mapping) and len(self.data_bounds) == n_features:
-            # The columns are those that have bounds; their order does not matter to a plan.
-            self.feature_names_in_ = np.array(list(self.data_bounds), dtype=object)
+        if isinstance(self.data_bounds, Mapping):
+            # The columns that are named come first; their order does not matter to a plan.
+            names = [name for name in self.data_bounds if isinstance(name, str)]
+            if names and len(names) <= n_features:
+                names += [f"another column ({j + 1})" for j in range(n_features - len(names))]
+                self.feature_names_in_ = np.array(names, dtype=object)
 
     @final
     def _outline(
@@ -366,14 +380,51 @@ class PrivateLinearModel(DataOpener, PublishedModel, CallbackSupportMixin, Budge
         if self.data_bounds is None:
             return None
         refuse(self, of_bounds(self))
-        bounds = ColumnBounds.of(
+        return ColumnScaling.of_bounds(self._known_ranges(), sparse=sparse)
+
+    @final
+    def _known_ranges(self) -> ColumnBounds:
+        """Ranges of columns that parameters give, and (-1, 1) in place of the others."""
+        d = self.n_features_in_
+        if self.data_bounds is None:
+            return ColumnBounds(-np.ones(d), np.ones(d))
+        return ColumnBounds.of(
             type(self).__name__,
             self.data_bounds,
-            self.n_features_in_,
+            d,
             parameter="data_bounds",
             names=getattr(self, "feature_names_in_", None),
+            partial=True,
         )
-        return ColumnScaling.of_bounds(bounds, sparse=sparse)
+
+    @property
+    @final
+    def _unknown_columns(self) -> tuple[int, ...]:
+        """Columns of which parameters give neither a range nor a bound on the norm of all."""
+        if self._known_norm is not None:
+            return ()
+        if self.data_bounds is None:
+            return tuple(range(self.n_features_in_))
+        if not isinstance(self.data_bounds, Mapping):
+            return ()
+        d, names = self.n_features_in_, getattr(self, "feature_names_in_", None)
+        known = by_index(f"{type(self).__name__} needs data_bounds", self.data_bounds, d, names)
+        return tuple(j for j in range(d) if known.get(j) is None)
+
+    @property
+    @final
+    def _names_unknown_columns(self) -> bool:
+        """True if parameters name all columns whose ranges are to be found, by None."""
+        given = self.data_bounds
+        return isinstance(given, Mapping) and len(given) == self.n_features_in_
+
+    @final
+    def _in_words(self, columns: tuple[int, ...]) -> str:
+        """Names of columns, or their indices, the first ones of many."""
+        names = getattr(self, "feature_names_in_", None)
+        words = [str(j) if names is None else str(names[j]) for j in columns[:_MOST_NAMES]]
+        more = len(columns) - len(words)
+        return ", ".join(words) + (f" and {more:,} more" if more else "")
 
     def _given_bounds(self, sparse: bool) -> RowBounds:
         """The bounds that parameters give, 1 and (-1, 1) standing in for those they do not."""

@@ -28,6 +28,7 @@ from .stages import (
     TOTAL_SHARE,
     Case,
     ClassCounts,
+    ColumnRanges,
     Coordinates,
     DataNorm,
     ScoreScale,
@@ -36,10 +37,11 @@ from .stages import (
     TargetCheck,
     TargetRange,
     TotalWeight,
-    scales_wanted,
 )
 
 Kind = TypeVar("Kind", bound=Stage)
+# Share of mu^2 that a forecast takes bounds to cost at most.
+_MOST_FOR_BOUNDS = 0.9
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -181,6 +183,8 @@ class FitPlan(PrivacyTerms):
         """The forecast of accuracy for rows at one place."""
         unknown = [name for name, _ in self.bounds if name in ("data_norm", "target_bounds")]
         assert self.n_samples is not None
+        ranges = self.stage(ColumnRanges)
+        searched = 0 if ranges is None else len(ranges.columns)
         return Plan(
             # Joint clips are longer by the root of the number of targets, and noise with them.
             n_samples=max(2, round(self.n_samples / sqrt(self.n_targets or 1))),
@@ -192,6 +196,9 @@ class FitPlan(PrivacyTerms):
             adjacency=self.adjacency.value,
             unknown_bounds=len(unknown),
             unknown_targets="target_bounds" in unknown,
+            bounds_share=min(sum(share for _, share in self.bounds), _MOST_FOR_BOUNDS),
+            unknown_ranges=searched / self.n_features,
+            evidence_of_ranges=inf if ranges is None else ranges.evidence,
         )
 
     def _outlook(self) -> str:
@@ -234,7 +241,7 @@ def plan_fit(case: Case) -> FitPlan:
     model, problem, started = case.model, case.problem, case.origin is not None
     if model.delta_ == 0:
         return _plan_pure(case)
-    scales = scales_wanted(case)
+    scales = ColumnRanges.wanted(case)
     norm, targets = DataNorm.wanted(case, scales), TargetRange.wanted(case)
     bounds = [b for b in (scales, norm, targets, TargetCheck.wanted(case)) if b is not None]
     left = 1 - case.weighted * TOTAL_SHARE - sum(stage.share for stage in bounds)

@@ -69,14 +69,16 @@ class DPLogisticRegression(PrivateLinearClassifier):
     data_norm : float, optional
         Bound on the l2 norm of the rows of X, known without looking at them. Longer rows are
         scaled down to it during the fit. If None, the fit looks privately for the range of each
-        column, for 15 % of the budget, and for a norm of the rows on that scale, for 4 %: raw
-        columns need no scaler. The ranges are left out, and columns used as they come, where rows
-        and budget are too few to see them, for sparse rows of more than a thousand columns, and
-        with an l1 penalty or a constraint, which are about your units.
+        column that ``data_bounds`` does not give, for 5 to 20 % of the budget, and for a norm of
+        the rows on that scale, for 4 %. Where noise hides a range, its column is held to (-1, 1);
+        a warning says so before rows are read, and ``unseen_columns_`` after the fit. No ranges are
+        looked for in sparse rows of more than a thousand columns, and with an l1 penalty or a
+        constraint, which are about your units.
     data_bounds : (low, high) or mapping, optional
         Ranges of the columns that are known without looking at the rows, for example from a code
-        book: a number for all columns or one for each, or a dictionary of pairs by column name.
-        They cost nothing. Columns are brought to one scale by them; values beyond count as the
+        book: a number for all columns or one for each, or a dictionary of pairs by column name or
+        index, with None for ranges that are to be found, as are those of columns it leaves out.
+        Known ranges cost nothing. Columns are brought to one scale; values beyond count as the
         nearest end, in the fit and in predictions. Not together with ``data_norm``, an l1 penalty
         or a constraint.
     max_weight : float, default=1.0
@@ -153,6 +155,9 @@ class DPLogisticRegression(PrivateLinearClassifier):
     data_bounds_ : tuple of ndarray or None
         Low and high ends of the range of each column that the fit has used, given or privately
         found. Predictions hold features to them. None if columns were used as they come.
+    unseen_columns_ : list
+        Columns, by name or index, whose ranges were looked for and not found; codes of 0, 1 and -1
+        are among them, and need none.
     plan_ : FitPlan
         What was settled before rows were asked, see :func:`skdp.plan`; after ``partial_fit``, that
         of the latest part of the stream.

@@ -19,6 +19,7 @@ from ..reporting.privacy_ledger import PrivacyLedger
 from .opening import ACCEPTED
 from .plain_models import plain_model
 from .progress import Progress
+from .range_finding import unseen_columns
 
 
 class PublishedModel(ABC):
@@ -31,10 +32,16 @@ class PublishedModel(ABC):
     intercept_: Any
     data_norm_: float
     data_bounds_: tuple[np.ndarray, np.ndarray] | None
+    unseen_columns_: list[Any]
     privacy_spent_: PrivacySpent
     privacy_ledger_: PrivacyLedger
 
     _progress: Progress
+
+    @property
+    @abstractmethod
+    def _unknown_columns(self) -> tuple[int, ...]:
+        """Columns whose ranges were searched, if any were."""
 
     @abstractmethod
     def _plain(self, coef: np.ndarray) -> Any:
@@ -44,6 +51,9 @@ class PublishedModel(ABC):
     def _publish_bounds(self, bounds: RowBounds) -> None:
         self.data_norm_ = bounds.data_norm
         self.data_bounds_ = None if bounds.scaling is None else bounds.scaling.clipped_to
+        unseen = () if bounds.scaling is None else unseen_columns(bounds, self._unknown_columns)
+        names = getattr(self, "feature_names_in_", range(self.n_features_in_))
+        self.unseen_columns_ = [names[j] for j in unseen]
 
     @final
     def _publish_receipt(self) -> None:

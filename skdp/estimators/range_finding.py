@@ -13,10 +13,10 @@ from math import log, sqrt
 import numpy as np
 
 from ..exceptions import warn_user
+from ..preprocessing.column_ranges import private_target_range
 from ..privacy.accounting.ledger import Budget, Spend
 from ..privacy.oracle import Oracle
-from ..privacy.queries.counts import Histogrammed
-from ..problem.bounds import TargetBounds
+from ..problem.bounds import RowBounds, TargetBounds
 from ..problem.column_bounds import ColumnScaling
 
 # Shares and grids below minimise an error that trades clipping against noise, over many shapes of
@@ -25,9 +25,6 @@ _SIZES = 4.0 ** np.arange(-50, 51)
 _COARSE_SHARE = 0.4
 _NORM_TAIL = 0.05
 _NORM_STEPS = 12
-_TARGET_TAIL = 0.01
-_ZOOMS = 3
-_ZOOM_BINS = 12
 # Bins next to each other that may be seen together, and the half width of bounds for targets of
 # which nothing is seen: predictions are zero then for all purposes, and noise adds nothing.
 _TOGETHER, _UNSEEN = 3, float(_SIZES[0])
@@ -70,7 +67,7 @@ def private_data_norm(
     """
     oracle.note("length of the rows")
     coarse, fine = budget.split([_COARSE_SHARE, 1 - _COARSE_SHARE])
-    top = _size(oracle, "row_norm", coarse, _NORM_TAIL * n_samples, scaling)
+    top = _size(oracle, coarse, _NORM_TAIL * n_samples, scaling)
     if top is None and scaling is None:
         _warn_unseen("data_norm", f"sqrt({n_features}), which suits columns of size 1, is used")
     if not top:
@@ -85,10 +82,7 @@ def private_data_norm(
 def private_target_bounds(
     oracle: Oracle, budget: Budget, n_samples: int, *, centred: bool, column: int | None = None
 ) -> TargetBounds:
-    """A short interval that holds about 99 % of the targets.
-
-    After a first look at their absolute values, up to three linear zooms, each into the shortest
-    run of bins that holds enough, go on as long as each at least halves the interval.
+    """A short interval that holds nearly all targets, by the search for ranges of columns.
 
     Parameters
     ----------
@@ -106,31 +100,16 @@ def private_target_bounds(
     Returns
     -------
     TargetBounds
-        :func:`unseen_targets` if all targets seem to be zero, and with a warning if the budget is
-        too small to see anything; nothing is asked if it is too small to see even all in one bin.
+        :func:`unseen_targets` with a warning if none is seen; nothing is asked if the budget is too
+        small to see even all in one bin.
     """
     oracle.note("range of the targets")
-    share = (1 - _COARSE_SHARE) / _ZOOMS
-    coarse, *zooms = budget.split([_COARSE_SHARE] + [share] * _ZOOMS)
-    top = None
-    if n_samples > _visible(_SIZES.size + 1) * _noise_scale(oracle, coarse):
-        top = _size(oracle, "target_size", coarse, _TARGET_TAIL * n_samples, column=column)
-    if top is None:
+    found = private_target_range(oracle, budget, n_samples, column=column)
+    if found is None:
         which = "" if column is None else f" for column {column} of the targets"
         _warn_unseen("target_bounds", f"without them the model can only predict 0{which}")
-    if not top:
         return unseen_targets(centred=centred)
-    # The next size may be well filled and still hidden in noise.
-    low, high = -2.0 * top, 2.0 * top
-    for spend in zooms:
-        edges = np.linspace(low, high, _ZOOM_BINS + 1)
-        counts = oracle.histogram("target", edges, spend=spend, column=column)
-        wanted = (1 - _TARGET_TAIL) * n_samples - _leeway(oracle, spend, counts)
-        first, last = _shortest_run(_below(counts, n_samples), wanted)
-        low, high = float(edges[first]), float(edges[last])
-        if last - first > _ZOOM_BINS / 2:
-            break
-    return TargetBounds(low, high, centred)
+    return TargetBounds(*found, centred)
 
 
 def unseen_targets(*, centred: bool) -> TargetBounds:
@@ -159,6 +138,22 @@ def seen_targets(bounds: TargetBounds | None) -> bool:
         return True
     low, high = bounds.ends
     return not np.any((np.ravel(low) == -_UNSEEN) & (np.ravel(high) == _UNSEEN))
+
+
+def unseen_columns(bounds: RowBounds, columns: tuple[int, ...]) -> tuple[int, ...]:
+    """Those of the columns that were searched and not found, which are held to ``(-1, 1)``.
+
+    Parameters
+    ----------
+    bounds : RowBounds
+        That a fit has found.
+    columns : tuple of int
+        Columns that were searched.
+    """
+    if bounds.scaling is None or bounds.scaling.clipped_to is None:
+        return columns
+    low, high = bounds.scaling.clipped_to
+    return tuple(j for j in columns if (low[j], high[j]) == (-1.0, 1.0))
 
 
 def warn_of_target_bounds(
@@ -223,17 +218,15 @@ def warn_of_target_bounds(
 
 def _size(
     oracle: Oracle,
-    of: Histogrammed,
     spend: Spend,
     tail: float,
     scaling: ColumnScaling | None = None,
-    column: int | None = None,
 ) -> float | None:
     """Least power of 4 with at most ``tail`` rows visibly beyond; 0 if all of them are below.
 
     None if nothing is visible.
     """
-    counts = oracle.histogram(of, _SIZES, spend=spend, scaling=scaling, column=column)
+    counts = oracle.histogram("row_norm", _SIZES, spend=spend, scaling=scaling)
     scale = _noise_scale(oracle, spend)
     visible = counts > scale * _visible(counts.size)
     # Few rows that spread over some bins may be seen together only.
@@ -261,16 +254,6 @@ def _visible(bins: int) -> float:
 def _below(counts: np.ndarray, n_samples: int) -> np.ndarray:
     """Rows below each edge. As n is public, the noise of the total can be taken out."""
     return np.cumsum(counts + (n_samples - counts.sum()) / counts.size)[:-1]
-
-
-def _shortest_run(below: np.ndarray, wanted: float) -> tuple[int, int]:
-    """The pair of edges closest to each other with ``wanted`` rows between; else the outermost."""
-    for length in range(1, below.size):
-        between = below[length:] - below[:-length]
-        first = int(between.argmax())
-        if between[first] >= wanted:
-            return first, first + length
-    return 0, below.size - 1
 
 
 def _noise_scale(oracle: Oracle, spend: Spend) -> float:

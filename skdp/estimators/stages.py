@@ -17,14 +17,12 @@ import numpy as np
 
 from ..exceptions import warn_user
 from ..preprocessing.column_ranges import (
-    HIDES_THE_SELDOM,
-    RANGES_OF_SCALE,
-    Search,
-    private_column_bounds,
-    private_column_moments,
-    private_column_sizes,
-    private_large_columns,
-    tail_of_sizes,
+    BLIND,
+    POOR,
+    ROUGH,
+    evidence_of,
+    private_column_ranges,
+    share_of_ranges,
 )
 from ..privacy.accounting.calculus import Calculus, PerturbedGaussianDP
 from ..privacy.accounting.ledger import Budget
@@ -48,6 +46,7 @@ from .range_finding import (
     private_data_norm,
     private_target_bounds,
     seen_targets,
+    unseen_columns,
     warn_of_target_bounds,
 )
 
@@ -61,19 +60,12 @@ Origin = EarlierModel | Released | None
 
 # Share of mu^2 that is set aside for a bound that the user did not give.
 _BOUND_SHARE = 0.04
-# Ranges or sizes of single columns: their share; the share of rows that is looked for beyond each
-# end, and by what intervals are lengthened then.
-_COLUMNS_SHARE, _TAIL, _STRETCH = 0.15, 0.01, 2.0
-# Where noise leaves out more rows at each end, or more entries of a row, sizes are looked for, and
-# ranges of large columns alone; where it leaves out more rows beyond sizes, columns stay as they
-# are, and beyond half of that it leaves too little for the large columns.
-_MOST_LEFT_OUT, _MOST_OF_A_ROW, _MOST_BEYOND = 0.2, 1.5, 0.3
 # Share for a look at whether given target bounds hold the targets; and the rows times mu from which
 # it tells.
 _CHECK_SHARE, _CHECK_TELLS = 0.01, 150.0
 # Bounds for targets that are not given take a larger share, up to a half, if rows are few: without
 # them a fit says nothing.
-_EVIDENCE_FOR_TARGETS, _MOST_FOR_TARGETS = 1000.0, 0.5
+_EVIDENCE_FOR_TARGETS, _MOST_FOR_TARGETS = 1500.0, 0.5
 # Share of mu^2 for what weighted rows weigh together, and its largest noise, in rows, at which it
 # is asked; a total that is smaller, in rows, could not be told from zero.
 TOTAL_SHARE, _VISIBLE, _LEAST_TOTAL = 0.01, 0.1, 1e-6
@@ -272,72 +264,66 @@ class TotalWeight(Stage):
 
 @dataclass(frozen=True)
 class ColumnRanges(Stage):
-    """Two quantiles of each column, and moments between them, which give columns one scale."""
+    """Ranges of the columns of which none is known, which give all columns one scale.
+
+    Parameters
+    ----------
+    share : float
+        Most that it costs, see :class:`Stage`.
+    columns : tuple of int
+        Which are searched.
+    codes : bool
+        Whether some of them may be codes, which need no range.
+    evidence : float
+        Standard deviations by which one column stands out of the noise, were the share spent on it.
+    """
 
     purpose = bound = "ranges of columns"
 
+    columns: tuple[int, ...]
+    codes: bool
+    evidence: float
+
+    @classmethod
+    def wanted(cls, case: Case) -> Self | None:
+        """None where all are known, or the penalty is about the user's units."""
+        problem, model = case.problem, case.model
+        columns = model._unknown_columns
+        if not columns or not case.central or problem.bounds.feature_bound is not None:
+            return None
+        if problem.tied_to_coordinates or problem.wide or problem.sites is not None:
+            return None
+        sizes, whole = (problem.n_actual, len(columns)), Budget(case.mu**2)
+        share = share_of_ranges(case.adjacency, whole, *sizes)
+        evidence = evidence_of(case.adjacency, whole.fraction(share), *sizes)
+        # A later part of a stream looks again if the first was too small to see any.
+        again = case.found is not None and unseen_columns(case.found, columns) != columns
+        if again or (case.found is not None and evidence < ROUGH):
+            return None
+        share = share if evidence >= BLIND else 0.0
+        return cls(share, columns, not model._names_unknown_columns, evidence)
+
     def run(self, fit: FitState, oracle: Oracle) -> None:
-        """Find quantiles, unless weighted rows have turned out to weigh too little together."""
-        whole, sizes = fit.budget.fraction(self.share), (fit.n_samples, fit.model.n_features_in_)
-        ranges = whole.fraction(RANGES_OF_SCALE)
-        if Search.planned(oracle.adjacency, ranges, *sizes, tail=_TAIL, within=False) is not None:
-            found = private_column_bounds(oracle, ranges, *sizes, tail=_TAIL, stretch=_STRETCH)
-            _bring_to_scale(fit, oracle, found, whole.fraction(1 - RANGES_OF_SCALE))
+        """Find them, unless weighted rows have turned out to weigh too little together."""
+        known = fit.model._known_ranges()
+        low, high, searched = known.low.copy(), known.high.copy(), list(self.columns)
+        if self.share:
+            sizes = fit.budget.fraction(self.share), fit.n_samples
+            found = private_column_ranges(oracle, *sizes, self.columns, codes=self.codes).bounds
+            low[searched], high[searched] = found.low, found.high
+        scaling = ColumnScaling.of_bounds(ColumnBounds(low, high), sparse=fit.plan.sparse)
+        fit.bounds = replace(fit.bounds, scaling=scaling)
 
+    @property
+    def outlook(self) -> str:
+        """What public facts let expect of it, in words; empty if nearly all will be found."""
+        if self.evidence >= ROUGH:
+            return ""
+        return "most will not be found" if self.evidence < POOR else "a half may not be found"
 
-@dataclass(frozen=True)
-class ColumnSizes(Stage):
-    """Sizes of columns to a factor of 4, ranges of the large ones, and moments within."""
-
-    purpose = bound = "sizes of columns"
-
-    def run(self, fit: FitState, oracle: Oracle) -> None:
-        """Find sizes, unless weighted rows have turned out to weigh too little together."""
-        whole, sizes = fit.budget.fraction(self.share), (fit.n_samples, fit.model.n_features_in_)
-        ranges, third = whole.fraction(RANGES_OF_SCALE), whole.fraction(1 / 3)
-        hidden, rougher = (tail_of_sizes(oracle.adjacency, b, *sizes) for b in (ranges, third))
-        if hidden > _MOST_BEYOND:
-            return
-        # Rougher sizes hide more of the columns that are seldom not zero. Where nothing but the
-        # commonest of them is seen anyway, ranges of large columns are worth that.
-        if hidden > HIDES_THE_SELDOM and rougher <= _MOST_BEYOND / 2:
-            found = private_column_sizes(oracle, third, *sizes)
-            found = private_large_columns(oracle, found, fit.n_samples, third)
-            _bring_to_scale(fit, oracle, found, third)
-        else:
-            found = private_column_sizes(oracle, ranges, *sizes)
-            _bring_to_scale(fit, oracle, found, whole.fraction(1 - RANGES_OF_SCALE))
-
-
-def scales_wanted(case: Case) -> ColumnRanges | ColumnSizes | None:
-    """The stage that brings columns to one scale.
-
-    None where the penalty is about the user's units, or noise would hide the sizes.
-    """
-    problem = case.problem
-    known = problem.bounds.scaling is not None or problem.bounds.feature_bound is not None
-    if known or "data_norm" not in case.model._bounds_to_find or not case.central:
-        return None
-    if problem.tied_to_coordinates or problem.wide or problem.sites is not None:
-        return None
-    budget = Budget(case.mu**2 * _COLUMNS_SHARE * RANGES_OF_SCALE)
-    sizes = problem.n_actual, problem.n_features
-    search = Search.planned(case.adjacency, budget, *sizes, tail=_TAIL, within=False)
-    if search is not None and search.tail <= min(_MOST_LEFT_OUT, _MOST_OF_A_ROW / sizes[1]):
-        return ColumnRanges(_COLUMNS_SHARE)
-    # Later parts of a stream look for what the first were too small to see.
-    seen = tail_of_sizes(case.adjacency, budget, *sizes) <= _MOST_BEYOND
-    return ColumnSizes(_COLUMNS_SHARE) if seen and case.found is None else None
-
-
-def _bring_to_scale(fit: FitState, oracle: Oracle, bounds: ColumnBounds, moments: Budget) -> None:
-    """Scale columns by means and variances within bounds, where rows all count alike."""
-    if fit.plan.weighted:
-        scaling = ColumnScaling.of_bounds(bounds, sparse=fit.plan.sparse)
-    else:
-        mean, var = private_column_moments(oracle, bounds, fit.n_samples, moments.whole())
-        scaling = ColumnScaling.standard(bounds, mean, np.sqrt(var), sparse=fit.plan.sparse)
-    fit.bounds = replace(fit.bounds, scaling=scaling)
+    def __str__(self) -> str:
+        words = f"{self.bound}, up to {self.share:.0%}"
+        return f"{words} ({self.outlook})" if self.outlook else words
 
 
 @dataclass(frozen=True)

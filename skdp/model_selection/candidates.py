@@ -249,7 +249,7 @@ class Candidates:
             return None
         check_parameters(step)
         if isinstance(step, PrivateTransformer):
-            return GaussianDP()
+            return None if step._set_aside(1.0) else GaussianDP()
         probe = clone(step)
         probe._declare(self.n_samples)
         if same_features:

@@ -1,31 +1,65 @@
 """Transformers for the steps before a private model: free ones, and ones with their own budget."""
 
-from .base import FreeTransformer, PrivateTransformer, Transformer
+from .base import Delegating, FreeTransformer, Invertible, PrivateTransformer, Transformer
 from .bounds_scaler import BoundsScaler
-from .column_ranges import (
-    RANGES_OF_SCALE,
-    Search,
-    private_column_bounds,
-    private_column_moments,
-    private_column_sizes,
-    tail_of_sizes,
+from .column_categories import (
+    calculus_of_categories,
+    check_rows_for_categories,
+    private_column_categories,
 )
+from .column_quantiles import ColumnDistributions, QuantileLearner, private_column_distributions
+from .column_ranges import (
+    POOR,
+    ROUGH,
+    evidence_of,
+    private_column_moments,
+    private_column_ranges,
+    private_target_range,
+    share_of_ranges,
+)
+from .k_bins_discretizer import DPKBinsDiscretizer
 from .min_max_scaler import DPMinMaxScaler
+from .one_hot_encoder import DPOneHotEncoder
+from .pca import DPPCA
+from .private_components import ComponentsLearner
+from .quantile_transformer import DPQuantileTransformer
+from .robust_scaler import DPRobustScaler
 from .row_norm_clipper import RowNormClipper
+from .simple_imputer import DPSimpleImputer
+from .spline_transformer import DPSplineTransformer
 from .standard_scaler import DPStandardScaler
+from .truncated_svd import DPTruncatedSVD
 
 __all__ = [
-    "RANGES_OF_SCALE",
+    "DPPCA",
+    "POOR",
+    "ROUGH",
     "BoundsScaler",
+    "ColumnDistributions",
+    "ComponentsLearner",
+    "DPKBinsDiscretizer",
     "DPMinMaxScaler",
+    "DPOneHotEncoder",
+    "DPQuantileTransformer",
+    "DPRobustScaler",
+    "DPSimpleImputer",
+    "DPSplineTransformer",
     "DPStandardScaler",
+    "DPTruncatedSVD",
+    "Delegating",
     "FreeTransformer",
+    "Invertible",
     "PrivateTransformer",
+    "QuantileLearner",
     "RowNormClipper",
-    "Search",
     "Transformer",
-    "private_column_bounds",
+    "calculus_of_categories",
+    "check_rows_for_categories",
+    "evidence_of",
+    "private_column_categories",
+    "private_column_distributions",
     "private_column_moments",
-    "private_column_sizes",
-    "tail_of_sizes",
+    "private_column_ranges",
+    "private_target_range",
+    "share_of_ranges",
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from copy import deepcopy
 from numbers import Real
 from typing import Any, ClassVar, Self, final
 
@@ -13,16 +14,19 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ..privacy.accounting.calculus import Calculus, GaussianDP, ThresholdedGaussianDP
 from ..privacy.accounting.ledger import PrivacySpent
 from ..privacy.accounting.promise import delta_for
 from ..privacy.adjacency import Adjacency, PrivacyUnit
 from ..privacy.lock import locked
 from ..privacy.oracle import Oracle
 from ..privacy.oracle_factory import PrivacyTerms, noise_for, open_rows
+from ..privacy.rows.base import RowStore
 from ..privacy.rows.bounded_rows import Rows
 from ..privacy.rows.privacy_units import PrivacyUnits
-from ..privacy.rows.reading import redacted, strict_checks
+from ..privacy.rows.reading import attempted, redacted, strict_checks
 from ..privacy.rows.row_stores import resident_rows
+from ..problem.column_bounds import ColumnBounds
 from ..reporting.budget_warnings import warn_of_promise
 from ..reporting.open_budgets import BudgetedEstimator, Rollback, reservation_for
 from ..reporting.privacy_ledger import PrivacyLedger
@@ -58,26 +62,37 @@ class Transformer(BudgetedEstimator, OneToOneFeatureMixin, TransformerMixin, Bas
 
         Returns
         -------
-        ndarray or CSR matrix of shape (n_samples, n_features)
+        ndarray or CSR matrix of shape (n_samples, n_features_out)
             The transformed rows, in single precision if X is.
         """
         check_is_fitted(self)
         return self._applied(self._checked(X, reset=False, copy=True))
 
+    def _checked(self, X: Any, *, reset: bool, copy: bool = False) -> Any:
+        """The data in a form to compute with, by default numbers; errors quote no entries."""
+        self._check_layout(X)
+        options = {"dtype": [np.float64, np.float32], "copy": copy, "reset": reset}
+        if self._takes_missing:
+            options["ensure_all_finite"] = "allow-nan"
+        X = redacted(validate_data, self, X, accept_sparse=self._sparse and "csr", **options)
+        # What pandas makes anew of a column may be read-only.
+        entries = X.data if sp.issparse(X) else X
+        return X.copy() if copy and not entries.flags.writeable else X
+
     @final
-    def _checked(self, X: Any, *, reset: bool, copy: bool = False) -> Rows:
-        """The data in a form to compute with; errors quote no entries."""
+    def _check_layout(self, X: Any) -> None:
         if sp.issparse(X) and not self._sparse:
             raise TypeError(
                 f"{type(self).__name__} needs dense rows, because with its parameters zeros would "
                 "not stay zeros, got sparse data. Use a scaler that leaves zeros where they are, "
                 "such as DPStandardScaler(with_mean=False), or X.toarray()."
             )
-        options = {"dtype": [np.float64, np.float32], "copy": copy, "reset": reset}
-        X = redacted(validate_data, self, X, accept_sparse=self._sparse and "csr", **options)
-        # What pandas makes anew of a column may be read-only.
-        entries = X.data if sp.issparse(X) else X
-        return X.copy() if copy and not entries.flags.writeable else X
+
+    @final
+    def _given_bounds(self, bounds: Any) -> ColumnBounds:
+        """Bounds that a parameter gives to the features that ``fit`` has seen."""
+        names = getattr(self, "feature_names_in_", None)
+        return ColumnBounds.of(type(self).__name__, bounds, self.n_features_in_, names=names)
 
     @property
     @abstractmethod
@@ -85,19 +100,108 @@ class Transformer(BudgetedEstimator, OneToOneFeatureMixin, TransformerMixin, Bas
         """True if parameters leave zeros where they are, so that sparse rows stay sparse."""
 
     @property
-    @final
+    def _takes_missing(self) -> bool:
+        """True if missing values are taken, which count for nothing and stay missing."""
+        return False
+
+    @property
     def _always_dense(self) -> bool:
         return not self._sparse
 
     @abstractmethod
-    def _applied(self, X: Rows) -> Rows:
+    def _applied(self, X: Any) -> Rows:
         """The rows transformed; X may be overwritten."""
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = self._sparse
+        tags.input_tags.allow_nan = self._takes_missing
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+class Delegating(Transformer, ABC):
+    """A transformer whose rows scikit-learn's own transforms, with what was learned privately."""
+
+    @abstractmethod
+    def _plain(self) -> Any:
+        """scikit-learn's own with the public attributes of this one."""
+
+    @property
+    def _sparse(self) -> bool:
+        return False
+
+    @final
+    def to_sklearn(self) -> Any:
+        """The fitted transformer as scikit-learn's own, to be served where skdp is not installed.
+
+        Returns
+        -------
+        estimator
+            It transforms as this one does.
+        """
+        check_is_fitted(self)
+        out = deepcopy(self._plain())
+        out.n_features_in_ = self.n_features_in_
+        if hasattr(self, "feature_names_in_"):
+            out.feature_names_in_ = self.feature_names_in_.copy()
+        return out
+
+    def get_feature_names_out(self, input_features: Any = None) -> Any:
+        """Names of the features that come out, as scikit-learn's own calls them.
+
+        Parameters
+        ----------
+        input_features : array-like of str, optional
+            Names of the features that go in, if X had none.
+
+        Returns
+        -------
+        ndarray of str
+            The names.
+        """
+        return self.to_sklearn().get_feature_names_out(input_features)
+
+    def _applied(self, X: Rows) -> Rows:
+        plain = self._plain()
+        plain.n_features_in_ = self.n_features_in_
+        return plain.transform(X).astype(X.dtype, copy=False)
+
+
+class Invertible(Delegating, ABC):
+    """A transformer that scikit-learn's own can undo."""
+
+    @final
+    @strict_checks()
+    def inverse_transform(self, X: Any) -> Any:
+        """Bring transformed rows back, as far as that is possible.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features_out)
+            Transformed rows. They are not changed.
+
+        Returns
+        -------
+        ndarray or CSR matrix of shape (n_samples, n_features)
+            Rows in their units.
+
+        Raises
+        ------
+        ValueError
+            If rows do not have as many features as ``transform`` returns.
+        """
+        check_is_fitted(self)
+        plain, given = self._plain(), getattr(X, "to_numpy", lambda: X)()
+        plain.n_features_in_ = self.n_features_in_
+        needed = len(self.get_feature_names_out())
+        shape = attempted(np.shape, given)
+        if shape is None or shape[1:] != (needed,):
+            raise ValueError(
+                f"{type(self).__name__} needs rows of {needed} features to bring back, as many as "
+                "transform returns, got others."
+            )
+        return redacted(plain.inverse_transform, given)
 
 
 class FreeTransformer(Transformer, ABC):
@@ -214,11 +318,11 @@ class PrivateTransformer(Transformer, ABC):
                 units.check(X)
             with telling_sizes(units is None):
                 checked = self._checked(X, reset=True)
-            # Nobody has targets.
-            rows = resident_rows(checked, np.zeros(checked.shape[0]), np.asarray, units=units)
+            rows = self._stored(checked, units)
             terms = self._terms(rows.n_samples)
             claim = SpendBound.of_ledger(terms.ledger(), terms.adjacency, unit)
             self._settle()
+            self._foresee(rows.n_samples, terms)
             warn_of_promise(type(self).__name__, self.epsilon, terms.delta, rows.n_samples)
             oracle, ledger = open_rows(rows, terms, noise_for(self.random_state))
             charge.reserve(claim, begins=True)
@@ -247,7 +351,26 @@ class PrivateTransformer(Transformer, ABC):
     @final
     def _terms(self, n_samples: int | None) -> PrivacyTerms:
         delta = delta_for(self.delta, n_samples)
-        return PrivacyTerms(self.epsilon, delta, Adjacency(self.adjacency))
+        return PrivacyTerms(self.epsilon, delta, Adjacency(self.adjacency), self._calculus(delta))
+
+    def _calculus(self, delta: float) -> Calculus:
+        """Calculus by which releases add up."""
+        del delta
+        return GaussianDP()
+
+    @final
+    def _set_aside(self, delta: float) -> float:
+        """Part of a delta that is set aside for a threshold."""
+        calculus = self._calculus(delta)
+        return calculus.set_aside if isinstance(calculus, ThresholdedGaussianDP) else 0.0
+
+    def _stored(self, checked: Any, units: PrivacyUnits | None) -> RowStore:
+        """The rows, in the store that the queries of ``_learn`` ask."""
+        # Nobody has targets.
+        return resident_rows(checked, np.zeros(checked.shape[0]), np.asarray, units=units)
+
+    def _foresee(self, n_samples: int, terms: PrivacyTerms) -> None:
+        """Refuse, or warn of, what public facts say of the result, before rows are asked about."""
 
     @abstractmethod
     def _settle(self) -> None:

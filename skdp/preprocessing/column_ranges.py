@@ -1,314 +1,386 @@
-"""Private bounds of single features: where nearly all values of each feature lie.
+"""Private ranges of single features: an interval for each that holds nearly all of its values.
 
-Two quantiles of every feature are searched for at once, by halving: each step asks for noisy counts
-of rows below one edge for each quantile, and goes on in the half where the quantile is. The first
-steps halve a grid of powers of 4 of both signs, so that no bound on the size of a feature has to be
-known; the others halve the interval between two of them. A few rows, however large, move neither
-quantile further than their number.
+First all features are looked at in one release, in which each row has one vote that it divides
+among its entries, for a sign and a power of 2 each; its noise does not grow with their number.
+Then the features that are seen are cut into cells, once or twice, to find where between zero and
+that size they lie. All of it is counts, so that a few rows, however large, move nothing further
+than their number. Proof: theorem C5 of ``docs/proofs/columns_and_metrics.md``.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import log, sqrt
 
 import numpy as np
-from scipy.special import ndtri
 
-from ..exceptions import warn_user
 from ..privacy.accounting.ledger import Budget, Spend
 from ..privacy.adjacency import Adjacency
-from ..privacy.oracle import Oracle
+from ..privacy.oracle import Noisy, Oracle
+from ..privacy.queries.columns import EXPONENTS, LEAST_EXPONENT
 from ..problem.column_bounds import ColumnBounds
 
-# 255 edges, 256 cells between and around them: the range of single precision.
-_POWERS = 4.0 ** np.arange(-63, 64)
-_EDGES = np.concatenate([-_POWERS[::-1], [0.0], _POWERS])
-_ENDS = np.concatenate([[-(4.0**64)], _EDGES, [4.0**64]])
-_COARSE_STEPS = 8
-_LEAST_STEPS, _MOST_STEPS = 4, 12
-# Where known bounds are halved instead: to a 256th at least.
-_LEAST_WITHIN, _MOST_WITHIN = 8, 16
-# A search in noise of this share of the rows finds nothing.
-_BLIND = 0.25
-# Sizes of features are looked for among 64 powers of 4, beyond which no more than so many rows lie.
-_SIZES = 4.0 ** np.arange(-31, 32)
-_STEPS_OF_SIZES, _TAIL_OF_SIZES = 6, 0.05
-# Share of a budget for ranges that is spent on them; the rest goes to moments within them.
-RANGES_OF_SCALE = 0.8
-# Share of the rows beyond sizes, from which on columns that are zero in other rows count as hidden.
-HIDES_THE_SELDOM = 0.08
-# Quantiles at each end by which spread is judged, the largest share of rows for it where noise
-# hides fewer, and the standard deviations from the middle at which values are held.
-_QUANTILE, _MOST_OF_A_QUANTILE, _DEVIATIONS = 0.05, 0.15, 4.0
-# Size of columns of zeros and ones, among powers of 4: a one is not below the edge 1.
-_SMALL = 4.0
-# Distance of quantiles, in units of the size, up to which they may be the same number.
-_DEGENERATE = 2.0**-7
+# Evidence (see `evidence_of`) below which nothing can be seen, so that nothing is asked; up to
+# which most, or many, ranges are missed; and up to which nothing is spent on a second zoom.
+BLIND, POOR, ROUGH, _RICH = 5.0, 8.0, 16.0, 40.0
+# Share of mu^2 for ranges: as if a column had to stand out by so many deviations of the noise.
+_WANTED, _LEAST_SHARE, _MOST_SHARE = 30.0, 0.05, 0.20
+# Shares of that for votes, cells and cells once more; without evidence for a second zoom.
+_SPLIT, _SPLIT_WITHOUT_ZOOM = (0.4, 0.4, 0.2), (0.45, 0.55)
+# Numbers of neighbouring powers of 2 that a column is looked for in together.
+_WIDTHS = (1, 2, 3, 4, 6)
+# What may be seen by chance: windows of a column that is known to need a range, and of one that
+# may be a code, which is lost where it seems to have one.
+_CHANCES, _CHANCES_OF_CODES = 2.0 * EXPONENTS, 15.0 * EXPONENTS
+# Standard deviations more for targets: a wrong range of theirs spoils all predictions.
+_SURE_OF_TARGETS = 0.4
+# Neighbours of a window belong to it from so many deviations and this share of it on.
+_SEEN, _TAIL = 2.5, 0.02
+# Cells of an interval; halved while a row in each would be hidden, but not below the second.
+_CELLS, _LEAST_CELLS = 32, 8
+# Rows in units of the noise that make a zoom worth asking for, and that are all it needs.
+_WORTH, _ENOUGH = 6.0, 25.0
+# An interval is lengthened by this at each end before it is cut into cells, and zoomed into again
+# where a column fills no more of it.
+_PAD = _NARROW = 0.25
+# A cell is taken for a part of the column from this share of the rows on.
+_PRUNE = 0.002
+# By how much hidden rows stretch an interval, and by what an end away from 0 is lengthened.
+_STRETCH, _LONGER = 2.0, 1.6
+# Standard deviations of noise from which on a count of rows elsewhere is believed.
+_CERTAIN = 3.0
 # A variance is known to a few standard deviations of its noise; less is as good as none.
 _RESOLVED = 2.0
-# Features in an interval as short as this around zero seem to be zero.
-_NOTHING = 4.0**-62
+# Standard deviations from which on missing values are believed, and what each of them adds to the
+# mean of squares.
+_VISIBLE, _OFFSET = 4.0, 0.75
 
 
-@dataclass(frozen=True)
-class Search:
-    """Plan of a search for the bounds of features; settled from public facts.
-
-    Parameters
-    ----------
-    steps : int
-        Number of halvings between bounds that are known or found on the grid.
-    coarse : int
-        Number of halvings of the grid before.
-    spend : Spend
-        What each of them may cost.
-    tail : float
-        Share of the rows that each bound leaves out, about.
-    """
-
-    steps: int
-    coarse: int
-    spend: Spend
-    tail: float
-
-    @classmethod
-    def planned(
-        cls,
-        adjacency: Adjacency,
-        budget: Budget,
-        n_samples: int,
-        n_features: int,
-        *,
-        tail: float,
-        within: bool,
-    ) -> Search | None:
-        """The finest search whose noise does not hide the tails; None if noise hides all.
-
-        Each of the comparisons may go wrong by noise. So that none does, but once in a thousand
-        fits, a tail has to be ``sqrt(2 log m) + 1`` standard deviations of the m counts; where the
-        one that is wanted is smaller, it is made larger.
-
-        Parameters
-        ----------
-        adjacency : Adjacency
-            Neighbouring relation, which says how large the noise of a count is.
-        budget : Budget
-            What all steps may cost.
-        n_samples, n_features : int
-            Public sizes.
-        tail : float
-            Share of rows to leave out at each end.
-        within : bool
-            Whether bounds are known within which to search.
-        """
-        coarse = 0 if within else _COARSE_STEPS
-        least, most = (_LEAST_WITHIN, _MOST_WITHIN) if within else (_LEAST_STEPS, _MOST_STEPS)
-        for steps in range(most, least - 1, -1):
-            spend = Spend(budget.amount / (coarse + steps))
-            m = 2 * n_features * (coarse + steps)
-            scale = adjacency.of_counts(2 * n_features) / sqrt(spend.amount)
-            visible = (sqrt(2 * log(m)) + 1) * scale / n_samples
-            if visible <= tail or steps == least:
-                break
-        return cls(steps, coarse, spend, max(tail, visible)) if visible <= _BLIND else None
-
-
-def private_column_bounds(
-    oracle: Oracle,
-    budget: Budget,
-    n_samples: int,
-    n_features: int,
-    *,
-    tail: float,
-    within: ColumnBounds | None = None,
-    stretch: float = 1.0,
-) -> ColumnBounds:
-    """Intervals outside of which about ``tail`` of the rows lie at each end, feature by feature.
+@dataclass(frozen=True, eq=False)
+class FoundRanges:
+    """Intervals of features.
 
     Parameters
     ----------
-    oracle : Oracle
-        Asked for counts of rows below edges.
-    budget : Budget
-        What is spent on it.
-    n_samples, n_features : int
-        Public sizes.
-    tail : float
-        Share of rows to leave out at each end, in (0, 1/2). Where noise hides so few rows, more are
-        left out.
-    within : ColumnBounds, optional
-        Bounds that are known; the search stays within.
-    stretch : float, default=1.0
-        By what intervals that are found are lengthened, about their middles.
-
-    Returns
-    -------
-    ColumnBounds
-        ``(-1, 1)`` for features that seem to be zero. If the budget is too small for the number of
-        rows to see anything, nothing is asked, and all are ``within``, or ``(-1, 1)``, with a
-        warning.
+    bounds : ColumnBounds
+        Of the k features that were searched; ``(-1, 1)`` for those that were not seen.
+    seen : ndarray of bool of shape (k,)
+        Which features were seen.
     """
-    search = Search.planned(
-        oracle.adjacency, budget, n_samples, n_features, tail=tail, within=within is not None
-    )
-    usual = ColumnBounds(-np.ones(n_features), np.ones(n_features)) if within is None else within
-    if search is None:
-        instead = "(-1, 1)" if within is None else "what bounds gives"
-        warn_user(
-            "The share of the budget set aside to find the ranges of features privately is too "
-            f"small for this number of rows and features; {instead} is used for all. Pass bounds "
-            "if you know them, or a larger epsilon.",
-            UserWarning,
-        )
-        return usual
-    oracle.note("ranges of columns")
-    if within is None:
-        low, high = _cells(oracle, search, n_samples, n_features)
-    else:
-        low, high = (np.repeat(end[:, None], 2, axis=1) for end in (within.low, within.high))
-    low, high = _halved(oracle, search, n_samples, low, high)
-    # Of the interval that holds the lower quantile its lower end, and the other way round.
-    bottom, top = low[:, 0], high[:, 1]
-    none = top - bottom < _NOTHING
-    centre, half = 0.5 * bottom + 0.5 * top, stretch * (0.5 * top - 0.5 * bottom)
-    low, high = (bottom, top) if stretch == 1 else (centre - half, centre + half)
-    return ColumnBounds(np.where(none, usual.low, low), np.where(none, usual.high, high))
+
+    bounds: ColumnBounds
+    seen: np.ndarray
 
 
-def _halved(
-    oracle: Oracle,
-    search: Search,
-    n_samples: int,
-    low: np.ndarray,
-    high: np.ndarray,
-    columns: tuple[int, ...] | None = None,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Ends of the intervals, (d, 2) each, in which halving has left the two quantiles."""
-    wanted = n_samples * np.array([search.tail, 1 - search.tail])
-    for _ in range(search.steps):
-        middle = 0.5 * low + 0.5 * high
-        counts = oracle.column_counts(middle, n_samples, spend=search.spend, columns=columns)
-        above = counts < wanted
-        low, high = np.where(above, middle, low), np.where(above, high, middle)
-    return low, high
+def evidence_of(adjacency: Adjacency, budget: Budget, n_samples: int, n_columns: int) -> float:
+    """Standard deviations by which one column stands out whose rows all vote for one cell.
 
-
-def _cells(
-    oracle: Oracle, search: Search, n_samples: int, n_features: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Ends, (d, 2) each, of the cells of the grid of powers of 4 in which the two quantiles lie."""
-    wanted = n_samples * np.array([search.tail, 1 - search.tail])
-    first = np.zeros((n_features, 2), dtype=np.intp)
-    last = np.full((n_features, 2), _EDGES.size)
-    for _ in range(search.coarse):
-        middle = (first + last) // 2
-        above = oracle.column_counts(_EDGES[middle], n_samples, spend=search.spend) < wanted
-        first, last = np.where(above, middle + 1, first), np.where(above, last, middle)
-    return _ENDS[first], _ENDS[first + 1]
-
-
-def tail_of_sizes(adjacency: Adjacency, budget: Budget, n_samples: int, n_features: int) -> float:
-    """Share of the rows beyond the sizes that :func:`private_column_sizes` finds.
+    Were the whole budget spent on the votes: ``n mu / sqrt(2 k)`` under replace-one. Below 8 most
+    ranges are missed, up to 16 a third, and from 24 on few.
 
     Parameters
     ----------
     adjacency : Adjacency
         Neighbouring relation.
     budget : Budget
-        What is spent on it.
-    n_samples, n_features : int
-        Public sizes.
+        For ranges.
+    n_samples, n_columns : int
+        Public numbers of rows and of columns that are searched.
     """
-    scale = adjacency.of_counts(n_features) / sqrt(budget.amount / _STEPS_OF_SIZES)
-    visible = (sqrt(2 * log(n_features * _STEPS_OF_SIZES)) + 1) * scale / n_samples
-    return max(_TAIL_OF_SIZES, visible)
+    return n_samples * sqrt(budget.amount / max(1, n_columns)) / adjacency.of_histogram()
 
 
-def private_column_sizes(
-    oracle: Oracle, budget: Budget, n_samples: int, n_features: int
-) -> ColumnBounds:
-    """Intervals about zero that hold most values of each feature, to a factor of 4.
+def share_of_ranges(adjacency: Adjacency, whole: Budget, n_samples: int, n_columns: int) -> float:
+    """Share of a budget that ranges are worth.
 
-    Rougher than :func:`private_column_bounds`, and found where noise hides more: one quantile of
-    each feature is searched for in place of two, in a third of the steps.
+    Parameters
+    ----------
+    adjacency : Adjacency
+        Neighbouring relation.
+    whole : Budget
+        The budget.
+    n_samples, n_columns : int
+        Public numbers of rows and of columns that are searched.
+    """
+    evidence = evidence_of(adjacency, whole, n_samples, n_columns)
+    return min(max((_WANTED / evidence) ** 2, _LEAST_SHARE), _MOST_SHARE)
+
+
+def private_column_ranges(
+    oracle: Oracle,
+    budget: Budget,
+    n_samples: int,
+    columns: tuple[int, ...],
+    *,
+    codes: bool = True,
+    within: ColumnBounds | None = None,
+) -> FoundRanges:
+    """Intervals that hold nearly all values of each feature.
 
     Parameters
     ----------
     oracle : Oracle
-        Asked for counts of rows whose absolute values are below edges.
+        Asked for votes and for counts.
     budget : Budget
-        What is spent on it.
-    n_samples, n_features : int
-        Public sizes.
-
-    Returns
-    -------
-    ColumnBounds
-        ``(-1, 1)`` for features that seem to be zero.
-    """
-    oracle.note("sizes of columns")
-    spend = Spend(budget.amount / _STEPS_OF_SIZES)
-    wanted = n_samples * (1 - tail_of_sizes(oracle.adjacency, budget, n_samples, n_features))
-    first, last = np.zeros(n_features, dtype=np.intp), np.full(n_features, _SIZES.size)
-    for _ in range(_STEPS_OF_SIZES):
-        middle = (first + last) // 2
-        edges = _SIZES[middle][:, None]
-        above = oracle.column_counts(edges, n_samples, spend=spend, sizes=True)[:, 0] < wanted
-        first, last = np.where(above, middle + 1, first), np.where(above, last, middle)
-    # What lies below all edges seems to be zero; what lies beyond is held to the last.
-    size = np.where(first == 0, 1.0, _SIZES[np.minimum(first, _SIZES.size - 1)])
-    return ColumnBounds(-size, size)
-
-
-def private_large_columns(
-    oracle: Oracle, sizes: ColumnBounds, n_samples: int, budget: Budget
-) -> ColumnBounds:
-    """Ranges of the features whose sizes exceed 4, by two quantiles; others keep their intervals.
-
-    Intervals about zero are wide for numbers such as altitudes and years, which vary little beside
-    their size. Codes of 0 and 1 need not be paid for.
-
-    Parameters
-    ----------
-    oracle : Oracle
-        Asked for counts of rows below edges, of the larger features alone.
-    sizes : ColumnBounds
-        Intervals about zero, found by :func:`private_column_sizes`.
+        Most that is spent on it; what is not needed stays.
     n_samples : int
-        Public size.
-    budget : Budget
-        What is spent on it.
+        Public number of rows, or what they weigh together.
+    columns : tuple of int
+        The k features that are searched.
+    codes : bool, default=True
+        Whether some of them may be codes of 0, 1 and -1, which need no range.
+    within : ColumnBounds, optional
+        Bounds of these features that are known; the search stays within.
 
     Returns
     -------
-    ColumnBounds
-        Some standard deviations about the middle of two quantiles, within ``sizes``, where that
-        leaves zero out; ``sizes`` elsewhere, and for all features if so many are large that noise
-        would hide quantiles, where nothing is spent.
+    FoundRanges
+        Those of the features. Nothing is asked, and none is seen, where noise would hide all.
     """
-    large = np.flatnonzero(sizes.high > _SMALL)
-    if not large.size:
-        return sizes
-    search = Search.planned(
-        oracle.adjacency, budget, n_samples, large.size, tail=_QUANTILE, within=True
-    )
-    if search is None or search.tail > _MOST_OF_A_QUANTILE:
-        return sizes
-    oracle.note("ranges of large columns")
-    first, last = (np.repeat(end[large, None], 2, axis=1) for end in (sizes.low, sizes.high))
-    first, last = _halved(oracle, search, n_samples, first, last, tuple(map(int, large)))
-    found = 0.5 * first + 0.5 * last
-    half = 0.5 * (found[:, 1] - found[:, 0])
-    middle, reach = found.mean(axis=1), _DEVIATIONS * half / ndtri(1 - search.tail)
-    # Of a feature that is nearly always the same number both quantiles are that number. One whose
-    # range holds zero has it in the middle of its size, and may have tails that say much.
-    chosen = (half > _DEGENERATE * sizes.high[large]) & (np.abs(middle) > reach)
-    large, middle, reach = large[chosen], middle[chosen], reach[chosen]
-    low, high = sizes.low.copy(), sizes.high.copy()
-    low[large] = np.maximum(low[large], middle - reach)
-    high[large] = np.minimum(high[large], middle + reach)
-    return ColumnBounds(low, high)
+
+    def look(spend: Spend) -> Noisy:
+        return oracle.magnitude_votes(columns, spend=spend)
+
+    def place(bounds: ColumnBounds, cells: int, some: np.ndarray, spend: Spend) -> Noisy:
+        asked = tuple(columns[j] for j in some)
+        return oracle.column_cells(bounds, cells, asked, spend=spend)
+
+    k, relation = len(columns), oracle.adjacency
+    evidence = evidence_of(relation, budget, n_samples, k)
+    if evidence < BLIND:
+        usual = ColumnBounds(-np.ones(k), np.ones(k)) if within is None else within
+        return FoundRanges(usual, np.full(k, within is not None))
+    if within is not None:
+        found = FoundRanges(within, np.ones(k, dtype=bool))
+        parts = budget.split(2)
+    else:
+        first, *parts = budget.split(_SPLIT if evidence >= _RICH else _SPLIT_WITHOUT_ZOOM)
+        sure = sqrt(2.0 * log((_CHANCES_OF_CODES if codes else _CHANCES) * k))
+        found = _read_votes(look(first), sure)
+    fine = parts if evidence >= _RICH else [_enough(p, n_samples, found) for p in parts]
+    return _zoomed(found, place, fine, n_samples, relation, within=within)
+
+
+def private_target_range(
+    oracle: Oracle, budget: Budget, n_samples: int, *, column: int | None = None
+) -> tuple[float, float] | None:
+    """An interval that holds nearly all targets; None if they are not seen.
+
+    Parameters
+    ----------
+    oracle : Oracle
+        Asked for histograms of targets.
+    budget : Budget
+        Most that is spent on it; what is not needed stays.
+    n_samples : int
+        Public number of rows, or what they weigh together.
+    column : int, optional
+        Which target, where rows have several.
+    """
+
+    def place(bounds: ColumnBounds, cells: int, some: np.ndarray, spend: Spend) -> Noisy:
+        del some
+        edges = np.linspace(bounds.low[0], bounds.high[0], cells + 1)
+        below, *inside, above = oracle.histogram("target", edges, spend=spend, column=column)
+        # Zeros are in their cell, and none is missing.
+        counts = np.array([[*inside, below, above, 0.0, 0.0]])
+        return Noisy(counts, relation.of_histogram() / sqrt(spend.amount))
+
+    relation = oracle.adjacency
+    evidence = evidence_of(relation, budget, n_samples, 1)
+    if evidence < BLIND:
+        return None
+    first, *parts = budget.split(_SPLIT)
+    powers = 2.0 ** np.arange(LEAST_EXPONENT - 1, LEAST_EXPONENT + EXPONENTS - 1)
+    edges = np.concatenate([-powers[::-1], powers])
+    counts = oracle.histogram("target", edges, spend=first, column=column)
+    votes = np.stack([counts[EXPONENTS + 1 :], counts[:EXPONENTS][::-1]])[None]
+    noise = relation.of_histogram() / sqrt(first.amount)
+    sure = sqrt(2.0 * log(_CHANCES)) + _SURE_OF_TARGETS
+    found = _read_votes(Noisy(votes, noise), sure)
+    if not found.seen[0]:
+        # Nothing is seen of them, or that they are all but zero.
+        tiny = float(powers[0])
+        return (-tiny, tiny) if counts[EXPONENTS] > n_samples / 2 > sure * noise else None
+    found = _zoomed(found, place, parts, n_samples, relation, tails=False)
+    return float(found.bounds.low[0]), float(found.bounds.high[0])
+
+
+def _enough(spend: Spend, n_samples: int, found: FoundRanges) -> Spend:
+    """So much of a spend as shows cells of the features that were seen well enough."""
+    return Spend(min(spend.amount, 2.0 * max(1, found.seen.sum()) * (_ENOUGH / n_samples) ** 2))
+
+
+def _zoomed(
+    found: FoundRanges,
+    place: Callable[[ColumnBounds, int, np.ndarray, Spend], Noisy],
+    parts: Sequence[Spend],
+    n_samples: int,
+    relation: Adjacency,
+    *,
+    within: ColumnBounds | None = None,
+    tails: bool = True,
+) -> FoundRanges:
+    """Intervals of the features that were seen, cut into cells once for each part of a budget.
+
+    Parameters
+    ----------
+    found : FoundRanges
+        Intervals to start from.
+    place : callable
+        Returns noisy counts (k, m + 4) of rows by cell of the bounds of k features, for a number m
+        of cells, the features and a spend.
+    parts : sequence of Spend
+        For one look after another, each at features that fill few of the cells before.
+    n_samples : int
+        Public number of rows.
+    relation : Adjacency
+        Neighbouring relation.
+    within : ColumnBounds, optional
+        Known bounds that are not left.
+    tails : bool, default=True
+        Whether features may have long tails away from zero, which noise hides.
+    """
+    low, high = found.bounds.low.copy(), found.bounds.high.copy()
+    active = np.flatnonzero(found.seen)
+    for spend in parts:
+        if not active.size:
+            break
+        noise = relation.of_histogram() * sqrt(active.size / spend.amount)
+        if n_samples < _WORTH * noise:
+            break
+        cells = _CELLS
+        while cells > _LEAST_CELLS and n_samples / cells < 1.5 * noise:
+            cells //= 2
+        # Where nothing is known beyond an end, values may lie beyond it.
+        pad = _PAD * (high - low)[active] if within is None else 0.0
+        lo = np.where(low[active] == 0, 0.0, low[active] - pad)
+        hi = np.where(high[active] == 0, 0.0, high[active] + pad)
+        counts, noise = place(ColumnBounds(lo, hi), cells, active, spend)
+        again = []
+        for j, row, left, right in zip(active, counts, lo, hi, strict=True):
+            placed = _placed(row, left, right, noise, n_samples, longer=_LONGER if tails else 1.0)
+            if placed is None:
+                continue
+            low[j], high[j], narrow = placed
+            if within is not None:
+                low[j], high[j] = max(low[j], within.low[j]), min(high[j], within.high[j])
+            if narrow:
+                again.append(j)
+        active = np.array(again, dtype=np.intp)
+    return FoundRanges(ColumnBounds(low, high), found.seen)
+
+
+def _read_votes(answer: Noisy, sure: float) -> FoundRanges:
+    """Intervals between powers of 2, or between them and zero, of the features that are seen.
+
+    Parameters
+    ----------
+    answer : Noisy
+        Votes (k, 2, 101) for positive and negative powers of 2, and their noise.
+    sure : float
+        Standard deviations from which on a feature is seen.
+    """
+    votes, noise = answer
+    k = len(votes)
+    low, high, seen = -np.ones(k), np.ones(k), np.zeros(k, dtype=bool)
+    # Positive values, negative ones, and both together.
+    rows = np.stack([votes[:, 0], votes[:, 1], votes[:, 0] + votes[:, 1]], axis=1)
+    # Without privacy there is none.
+    noise = max(noise, 1e-9)
+    scales = noise * np.array([1.0, 1.0, sqrt(2.0)])
+    sums = np.concatenate([np.zeros((k, 3, 1)), np.cumsum(rows, axis=2)], axis=2)
+    best = np.full(k, -np.inf)
+    window = np.zeros((k, 3), dtype=np.intp)
+    for width in _WIDTHS:
+        z = (sums[..., width:] - sums[..., :-width]) / (scales[:, None] * sqrt(width))
+        flat = z.reshape(k, -1).argmax(axis=1)
+        sign, first = np.divmod(flat, z.shape[2])
+        top = z[np.arange(k), sign, first]
+        better = top > best
+        best[better] = top[better]
+        window[better] = np.stack([sign, first, first + width], axis=1)[better]
+    for j in np.flatnonzero(best >= sure):
+        sign, first, last = window[j]
+        if sign < 2:
+            # The other sign may be seen, too.
+            start = max(first - 2, 0)
+            least = _CERTAIN * noise * sqrt(last - start) + _TAIL * rows[j, sign, first:last].sum()
+            sign = 2 if rows[j, 1 - sign, start:last].sum() > least else sign
+        first, last = _lengthened(rows[j, sign], float(scales[sign]), first, last)
+        top, bottom = 2.0 ** (last - 1 + LEAST_EXPONENT), 2.0 ** (first - 1 + LEAST_EXPONENT)
+        # Columns of several sizes reach down to zero, and so do those beside codes 0 and 1, which
+        # did not vote.
+        if last - first > 2 or sign == 2 or 1.0 <= bottom <= 2.0:
+            bottom = 0.0
+        low[j], high[j] = ((bottom, top), (-top, -bottom), (-top, top))[sign]
+        seen[j] = True
+    return FoundRanges(ColumnBounds(low, high), seen)
+
+
+def _lengthened(row: np.ndarray, noise: float, first: int, last: int) -> tuple[int, int]:
+    """A window of powers of 2 together with the neighbours that are seen."""
+    total = row[first:last].sum()
+    enough = max(_SEEN * noise, _TAIL * total)
+    while last < row.size and (
+        row[last] > enough or (row[last] > 0 and row[last : last + 2].sum() > 1.4 * enough)
+    ):
+        last += 1
+    while first > 0 and row[first - 1] > enough:
+        first -= 1
+    while last - first > 1 and row[last - 1] < min(_TAIL * total, _SEEN * noise):
+        last -= 1
+    return first, last
+
+
+def _placed(
+    counts: np.ndarray,
+    low: float,
+    high: float,
+    noise: float,
+    n_samples: int,
+    *,
+    longer: float,
+) -> tuple[float, float, bool] | None:
+    """Ends of a feature by counts of its cells, and whether it fills few; None if none is seen."""
+    *rows, below, above, zeros, missing = counts
+    step = (high - low) / len(rows)
+    first, last, inside = _best_run(np.array(rows), noise + _PRUNE * n_samples)
+    if inside < _CERTAIN * noise * sqrt(last - first):
+        return None
+    zeros, missing = (x if x > _CERTAIN * noise else 0.0 for x in (zeros, missing))
+    bottom, top = low + first * step, low + last * step
+    outside = max(_CERTAIN * noise, 0.05 * n_samples)
+    if below > outside and bottom:
+        bottom = 0.0 if bottom > 0 else 2 * bottom
+    if above > outside and top:
+        top = 0.0 if top < 0 else 2 * top
+    # Zeros apart from all other values may stand for what is missing, unless they are many.
+    many = 0.02 if low <= 0 < high else 0.25
+    if zeros > max(many * n_samples, 4.0 * noise):
+        bottom, top = min(bottom, 0.0), max(top, 0.0)
+    narrow = top - bottom <= _NARROW * (high - low) * 1.001
+    # Noise hides tails on both sides.
+    hidden = min(max(0.0, n_samples - zeros - missing - inside) / n_samples, 0.5)
+    more = _STRETCH * hidden * (top - bottom)
+    bottom, top = bottom - (more if bottom else 0.0), top + (more if top else 0.0)
+    # Away from zero tails are long.
+    top *= longer if bottom == 0 < top else 1.0
+    bottom *= longer if top == 0 > bottom else 1.0
+    return bottom, top, narrow
+
+
+def _best_run(counts: np.ndarray, penalty: float) -> tuple[int, int, float]:
+    """Ends and sum of the run of cells with the largest sum of counts less a penalty for each."""
+    best, first, last, run, start = -np.inf, 0, 1, 0.0, 0
+    for t, value in enumerate(counts - penalty):
+        if run <= 0:
+            run, start = 0.0, t
+        run += value
+        if run > best:
+            best, first, last = run, start, t + 1
+    return first, last, float(counts[first:last].sum())
 
 
 def private_column_moments(
@@ -330,12 +402,17 @@ def private_column_moments(
     Returns
     -------
     (ndarray, ndarray)
-        Means, within the bounds, and variances, each of shape (d,). A variance is at least what
-        noise leaves to see, so that a feature that hardly varies is not blown up.
+        Means, within the bounds, and variances, each of shape (d,), of what is not missing. A
+        variance is at least what noise leaves to see, so that a feature that hardly varies is not
+        blown up.
     """
     oracle.note("means and variances of columns")
     moments = oracle.column_moments(bounds, n_samples, spend=spend)
-    means = np.clip(moments.means, -1.0, 1.0)
+    assert moments.missing is not None
+    missing = np.where(moments.missing > _VISIBLE * moments.scale, moments.missing, 0.0)
+    present = np.maximum(1.0 - missing, 1.0 / n_samples)
+    means = np.clip(moments.means / present, -1.0, 1.0)
     least = min(_RESOLVED * moments.scale / sqrt(2.0), 1.0)
-    variances = np.clip(moments.squares - means**2, least, 1.0)
+    squares = (moments.squares - _OFFSET * missing) / present
+    variances = np.clip(squares - means**2, least, 1.0)
     return bounds.centre + bounds.half_width * means, variances * bounds.half_width**2

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from numbers import Real
 from typing import Any, ClassVar, final
 
 import numpy as np
-from sklearn.utils._param_validation import Interval
 
 from ..privacy.oracle import Oracle
 from ..problem.column_bounds import ColumnBounds, ColumnScaling
 from ..validation import PAIR, SCALERS, keep_parameters, with_advice
 from .base import PrivateTransformer
-from .column_ranges import private_column_bounds
-from .scaler import Scaler, checked_range
+from .scaler import Scaler, checked_range, ranges_of_all
 
 
 @final
@@ -21,10 +18,10 @@ class DPMinMaxScaler(Scaler, PrivateTransformer):
     r"""Bring features to a range by bounds that are found privately, and clip to it.
 
     The smallest and the largest value of a feature are single rows, which privacy hides. In their
-    place stand two quantiles, which are found for all features at once by halving: each step asks
-    how many rows lie below one edge for each quantile, with noise. Without ``bounds`` the search
-    starts with all powers of 4 that single precision can hold, of both signs, so features may
-    differ in size by many orders of magnitude, and a few wild values move nothing.
+    place stand intervals in which nearly all rows are seen, for all features at once: first each
+    row votes for the sizes of its entries, then counts of rows in cells say where between zero and
+    that size they lie, with noise. Features may differ in size by many orders of magnitude, from
+    about 1e-15 to 1e15, and a few wild values move nothing.
 
     Parameters
     ----------
@@ -34,10 +31,6 @@ class DPMinMaxScaler(Scaler, PrivateTransformer):
         Slack, the smaller of 1e-5 and n^-1.1 for n rows by default.
     feature_range : (float, float), default=(0.0, 1.0)
         The range.
-    tail : float, default=0.01
-        Share of the rows that may lie beyond each bound, in (0, 0.25]. Where noise hides as few
-        rows as that it is more: with d features and mu the level of the budget, a few times
-        ``sqrt(30 d) / (n mu)``.
     bounds : (low, high) or mapping, optional
         Wide bounds that are known without the data, between which to search; each a number for all
         features or one for each feature; or a dictionary of pairs (low, high) by column name. Where
@@ -79,7 +72,8 @@ class DPMinMaxScaler(Scaler, PrivateTransformer):
     Notes
     -----
     A feature that does not vary gets an interval as narrow as the search resolves, in which it lies
-    somewhere; one that is nearly always zero keeps its units, with bounds (-1, 1).
+    somewhere; one that is nearly always zero keeps its units, with bounds (-1, 1). Missing values
+    count for no bound and stay missing, as in scikit-learn.
 
     Examples
     --------
@@ -96,13 +90,11 @@ class DPMinMaxScaler(Scaler, PrivateTransformer):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **PrivateTransformer._parameter_constraints,
         "feature_range": [PAIR],
-        "tail": [Interval(Real, 0, 0.25, closed="right")],
         "bounds": [None, "array-like"],
         "clip": ["boolean"],
     }
 
     feature_range: tuple[float, float]
-    tail: float
     bounds: Any
     clip: bool
 
@@ -119,7 +111,6 @@ class DPMinMaxScaler(Scaler, PrivateTransformer):
         epsilon: float = 1.0,
         delta: float | None = None,
         feature_range: tuple[float, float] = (0.0, 1.0),
-        tail: float = 0.01,
         bounds: Any = None,
         clip: bool = True,
         adjacency: str = "replace_one",
@@ -131,6 +122,10 @@ class DPMinMaxScaler(Scaler, PrivateTransformer):
     def _sparse(self) -> bool:
         return False
 
+    @property
+    def _takes_missing(self) -> bool:
+        return True
+
     def _settle(self) -> None:
         checked_range(type(self).__name__, self.feature_range)
         self._known_bounds()
@@ -140,7 +135,7 @@ class DPMinMaxScaler(Scaler, PrivateTransformer):
 
     def _learn(self, oracle: Oracle, n_samples: int) -> None:
         sizes, known = (n_samples, self.n_features_in_), self._known_bounds()
-        found = private_column_bounds(oracle, oracle.budget, *sizes, tail=self.tail, within=known)
+        found = ranges_of_all(oracle, oracle.budget, *sizes, within=known)
         a, b = checked_range(type(self).__name__, self.feature_range)
         self.data_min_, self.data_max_ = found.low, found.high
         self.data_range_ = 2 * found.half_width

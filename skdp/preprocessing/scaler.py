@@ -11,11 +11,15 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
+from ..exceptions import BudgetWarning, warn_user
+from ..privacy.accounting.ledger import Budget
+from ..privacy.oracle import Oracle
 from ..privacy.rows.bounded_rows import Rows
 from ..privacy.rows.reading import strict_checks
 from ..problem.column_bounds import ColumnBounds, ColumnScaling
 from ..validation import check_numbers, shown
 from .base import Transformer
+from .column_ranges import POOR, ROUGH, evidence_of, private_column_ranges
 
 
 class Scaler(Transformer, ABC):
@@ -77,14 +81,74 @@ class Scaler(Transformer, ABC):
         """The map, a function of parameters and public attributes."""
 
     @final
-    def _given_bounds(self, bounds: Any) -> ColumnBounds:
-        """Bounds that a parameter gives to the features that ``fit`` has seen."""
-        names = getattr(self, "feature_names_in_", None)
-        return ColumnBounds.of(type(self).__name__, bounds, self.n_features_in_, names=names)
-
-    @final
     def _applied(self, X: Rows) -> Rows:
         return self._map(X.shape[1]).apply(X)
+
+
+def ranges_of_all(
+    oracle: Oracle,
+    budget: Budget,
+    n_samples: int,
+    n_features: int,
+    *,
+    within: ColumnBounds | None = None,
+) -> ColumnBounds:
+    """Ranges of all features; see :func:`private_column_ranges`.
+
+    Parameters
+    ----------
+    oracle : Oracle
+        Asked for votes and for counts.
+    budget : Budget
+        Most that is spent on it.
+    n_samples, n_features : int
+        Public sizes.
+    within : ColumnBounds, optional
+        Bounds that are known; the search stays within.
+
+    Warns
+    -----
+    BudgetWarning
+        If noise hides most ranges, by the budget and the sizes alone.
+    """
+    evidence = evidence_of(oracle.adjacency, budget, n_samples, n_features)
+    if evidence < ROUGH:
+        few = "most ranges" if evidence < POOR else "up to a half of the ranges"
+        instead = "(-1, 1)" if within is None else "what bounds gives"
+        warn_user(
+            f"{few.capitalize()} of {n_features} features will not be found in {n_samples:,} rows "
+            f"with this epsilon; {instead} is used for those. Pass bounds if you know them, or a "
+            "larger epsilon.",
+            BudgetWarning,
+        )
+    oracle.note("ranges of columns")
+    columns = tuple(range(n_features))
+    return private_column_ranges(oracle, budget, n_samples, columns, within=within).bounds
+
+
+def scaling_within(
+    factor: np.ndarray, shift: np.ndarray | None, bounds: ColumnBounds | None
+) -> ColumnScaling:
+    """The map that centres and scales features and, within bounds, holds them to these.
+
+    Parameters
+    ----------
+    factor : ndarray of shape (d,)
+        What features are multiplied by.
+    shift : ndarray of shape (d,), optional
+        What is taken off before. Without it zeros stay zeros, and so does what lies between them
+        and an interval apart.
+    bounds : ColumnBounds, optional
+        Intervals of the features.
+    """
+    if bounds is None:
+        return ColumnScaling(factor, shift)
+    low, high = bounds.low, bounds.high
+    if shift is None:
+        return ColumnScaling(
+            factor, None, (np.minimum(low, 0) * factor, np.maximum(high, 0) * factor)
+        )
+    return ColumnScaling(factor, shift, ((low - shift) * factor, (high - shift) * factor))
 
 
 def checked_range(who: str, given: Any) -> tuple[float, float]:

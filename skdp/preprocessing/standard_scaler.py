@@ -7,17 +7,14 @@ from typing import Any, ClassVar, final
 import numpy as np
 
 from ..privacy.oracle import Oracle
-from ..problem.column_bounds import ColumnScaling
+from ..problem.column_bounds import ColumnBounds, ColumnScaling
 from ..validation import SCALERS, keep_parameters, with_advice
 from .base import PrivateTransformer
-from .column_ranges import private_column_bounds, private_column_moments
-from .scaler import Scaler
+from .column_ranges import private_column_moments
+from .scaler import Scaler, ranges_of_all, scaling_within
 
 # Of the budget, for bounds that are not given.
-_RANGE_SHARE = 0.75
-# Share of rows beyond each end of an interval that is found, and by what it is lengthened, so that
-# light tails are not clipped at all.
-_TAIL, _STRETCH = 0.01, 2.0
+_RANGE_SHARE = 0.5
 
 
 @final
@@ -38,9 +35,8 @@ class DPStandardScaler(Scaler, PrivateTransformer):
         Slack, the smaller of 1e-5 and n^-1.1 for n rows by default.
     bounds : (low, high) or mapping, optional
         Each a number for all features or one for each feature, known without the data; or a
-        dictionary of pairs (low, high) by column name. None finds an interval for each feature with
-        three quarters of the budget: twice as long as the one between two quantiles, about 1 % of
-        the rows from each end, or more where noise hides as few.
+        dictionary of pairs (low, high) by column name. None finds an interval for each feature that
+        holds nearly all rows, with up to a half of the budget.
     with_mean : bool, default=True
         Whether to centre. Sparse rows need False.
     with_std : bool, default=True
@@ -85,7 +81,8 @@ class DPStandardScaler(Scaler, PrivateTransformer):
     Notes
     -----
     A feature that does not vary visibly has the smallest variance that can be told from noise, so
-    that it comes out as nearly zero and is not blown up.
+    that it comes out as nearly zero and is not blown up. Missing values count in no moment and stay
+    missing, as in scikit-learn; how many there are of each feature costs nothing.
 
     Examples
     --------
@@ -136,6 +133,10 @@ class DPStandardScaler(Scaler, PrivateTransformer):
     def _sparse(self) -> bool:
         return not self.with_mean
 
+    @property
+    def _takes_missing(self) -> bool:
+        return True
+
     def _settle(self) -> None:
         if self.bounds is not None:
             self._given_bounds(self.bounds)
@@ -143,10 +144,7 @@ class DPStandardScaler(Scaler, PrivateTransformer):
     def _learn(self, oracle: Oracle, n_samples: int) -> None:
         d, budget = self.n_features_in_, oracle.budget
         if self.bounds is None:
-            share = budget.fraction(_RANGE_SHARE)
-            bounds = private_column_bounds(
-                oracle, share, n_samples, d, tail=_TAIL, stretch=_STRETCH
-            )
+            bounds = ranges_of_all(oracle, budget.fraction(_RANGE_SHARE), n_samples, d)
         else:
             bounds = self._given_bounds(self.bounds)
         self.bounds_ = bounds.low, bounds.high
@@ -161,12 +159,4 @@ class DPStandardScaler(Scaler, PrivateTransformer):
     def _map(self, n_features: int) -> ColumnScaling:
         factor = np.ones(n_features) if self.scale_ is None else 1.0 / self.scale_
         shift = self.mean_ if self.with_mean else None
-        if not self.clip:
-            return ColumnScaling(factor, shift)
-        low, high = self.bounds_
-        if shift is None:
-            # Zeros stay zeros, and what lies between them and an interval apart stays, too.
-            return ColumnScaling(
-                factor, None, (np.minimum(low, 0) * factor, np.maximum(high, 0) * factor)
-            )
-        return ColumnScaling(factor, shift, ((low - shift) * factor, (high - shift) * factor))
+        return scaling_within(factor, shift, ColumnBounds(*self.bounds_) if self.clip else None)

@@ -61,10 +61,3 @@ class Adjacency(StrEnum):
         out lowers one count by 1.
         """
         return sqrt(2.0) if self is Adjacency.REPLACE_ONE else 1.0
-
-    def of_counts(self, entries: int) -> float:
-        """Sensitivity of so many counts of rows, less half of the rows each, in l2.
-
-        A row that is replaced moves each by at most 1, and one that is zeroed out by 1/2.
-        """
-        return sqrt(entries) * (1.0 if self is Adjacency.REPLACE_ONE else 0.5)

@@ -26,7 +26,14 @@ from .mechanisms.base import Mechanism, PerturbingMechanism
 from .mechanisms.site_noise import Trust
 from .no_noise import noise_under
 from .queries.base import GaussianQuery, PerturbedQuery, Query
-from .queries.columns import ColumnCountsQuery, ColumnMomentsQuery, UnitMoments
+from .queries.categories import CategoryCountsQuery
+from .queries.columns import (
+    ColumnCellsQuery,
+    ColumnMomentsQuery,
+    ColumnTreeQuery,
+    MagnitudeVotesQuery,
+    UnitMoments,
+)
 from .queries.counts import (
     Histogrammed,
     HistogramQuery,
@@ -48,6 +55,7 @@ from .queries.site_gradients import SiteGradientsQuery, SiteRequest
 from .randomness import SecretNoise
 from .rounding import inflated
 from .rows.base import RowStore
+from .rows.category_rows import Category
 from .streams.stream_plan import StreamPlan
 from .streams.stream_session import StreamAnswers, StreamedRows, StreamOpening, StreamSession
 
@@ -94,11 +102,15 @@ class ColumnMoments(NamedTuple):
         Means of the values and of their squares.
     scale : float
         Standard deviation of the noise of a mean; that of a square is smaller by sqrt(2).
+    missing : ndarray of shape (d,), optional
+        Shares of the rows in which features are missing, which add nothing to the sums that means
+        are made of, and 3/4 to those of squares; its noise is a little smaller than that of means.
     """
 
     means: np.ndarray
     squares: np.ndarray
     scale: float
+    missing: np.ndarray | None = None
 
 
 class GroupMoments(NamedTuple):
@@ -120,6 +132,24 @@ class GroupMoments(NamedTuple):
     squares: np.ndarray
     scale: float
     share_scale: float
+
+
+class CategoryCounts(NamedTuple):
+    """Noisy counts of categories above a threshold.
+
+    Parameters
+    ----------
+    counts : dict
+        By column, and in it by category, in their order.
+    threshold : float
+        All counts are above it.
+    scale : float
+        Standard deviation of the noise.
+    """
+
+    counts: dict[int, dict[Category, float]]
+    threshold: float
+    scale: float
 
 
 class ScoreAndCurvature(NamedTuple):
@@ -339,6 +369,21 @@ class Oracle(ABC):
         return self._release(query, spend)
 
     @final
+    def category_counts(
+        self, columns: tuple[int, ...], *, threshold_delta: float, spend: Spend
+    ) -> CategoryCounts:
+        """The categories of columns whose noisy counts exceed a threshold, with these counts.
+
+        The ledger has to have set ``threshold_delta`` aside.
+        """
+        query = CategoryCountsQuery(columns, threshold_delta)
+        mechanism = query.mechanism(self._adjacency, spend)
+        found: dict[int, dict[Category, float]] = {j: {} for j in columns}
+        for column, category, count in self._release(query, spend):
+            found[column][category] = count
+        return CategoryCounts(found, mechanism.threshold, mechanism.noise_scale)
+
+    @final
     def total_weight(self, *, spend: Spend) -> Noisy:
         """Noisy sum of the weights of the rows."""
         return self._noisy(TotalWeightQuery(), spend)
@@ -507,27 +552,40 @@ class Oracle(ABC):
     ) -> ColumnMoments:
         """Noisy means and mean squares of features that are clipped to their bounds.
 
-        See :class:`ColumnMomentsQuery`; the squares cost nothing beside the means.
+        See :class:`ColumnMomentsQuery`; the squares cost nothing beside the means, nor does what is
+        missing.
         """
-        return self._moments(ColumnMomentsQuery(bounds, n_samples), spend)
+        query = ColumnMomentsQuery(bounds, n_samples)
+        answer = self._release(query, spend)
+        scale = self._scale(query, spend)
+        return ColumnMoments(*query.moments(answer), scale, query.missing(answer))
 
     @final
-    def column_counts(
-        self,
-        edges: np.ndarray,
-        n_samples: int,
-        *,
-        spend: Spend,
-        sizes: bool = False,
-        columns: tuple[int, ...] | None = None,
-    ) -> np.ndarray:
-        """Noisy numbers of rows whose feature is below its edges, (d, k) like the edges.
+    def magnitude_votes(self, columns: tuple[int, ...], *, spend: Spend) -> Noisy:
+        """Noisy votes of the entries of features for their signs and powers of 2, (k, 2, 101).
 
-        Of weighted rows it is what they weigh; ``n_samples`` is then what all weigh together. With
-        ``sizes`` it is the absolute value that is below, and with ``columns`` only these are asked.
+        See :class:`MagnitudeVotesQuery`; each row has one vote, however many features there are.
         """
-        query = ColumnCountsQuery(np.array(edges, dtype=np.float64), sizes, columns)
-        return self._release(query, spend) + 0.5 * n_samples
+        return self._noisy(MagnitudeVotesQuery(columns), spend)
+
+    @final
+    def column_cells(
+        self, bounds: ColumnBounds, cells: int, columns: tuple[int, ...], *, spend: Spend
+    ) -> Noisy:
+        """Noisy numbers of rows by cell of the intervals of some features, (k, cells + 4).
+
+        The last four are those below, above, exactly zero and no number. The bounds are those of
+        the ``columns`` alone. See :class:`ColumnCellsQuery`.
+        """
+        return self._noisy(ColumnCellsQuery(bounds.low, bounds.high, cells, columns), spend)
+
+    @final
+    def column_tree(self, bounds: ColumnBounds, levels: int, *, spend: Spend) -> Noisy:
+        """Noisy numbers of rows in the nodes of a tree over the range of each feature.
+
+        See :class:`ColumnTreeQuery`. Of weighted rows it is what they weigh.
+        """
+        return self._noisy(ColumnTreeQuery(bounds, levels), spend)
 
     @final
     def outcome_counts(
@@ -707,7 +765,12 @@ class PrivateOracle(Oracle):
         self._ledger.charge(mechanism.event(query.name))
         # A warning or an exception about one row would tell of it outside the answer.
         with np.errstate(all="ignore"):
-            return mechanism.randomize(_plain(self._evaluate(query, mechanism)), self._noise)
+            exact = _plain(self._evaluate(query, mechanism))
+            answer = mechanism.randomize(exact, self._noise)
+            # Names of what the mechanism publishes, and of nothing else.
+            if isinstance(query, CategoryCountsQuery):
+                answer = query.named(self._rows, answer)
+            return answer
 
     def _open(self, opening: StreamOpening) -> StreamAnswers:
         if self._rows.unit is not PrivacyUnit.ROW:

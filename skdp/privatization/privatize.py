@@ -343,6 +343,29 @@ def _budgets(
 ) -> tuple[str, dict[str, PrivacySpent]]:
     """Budget of each step, and the calculus by which they add up to the whole.
 
+    What thresholds add to delta is taken off beforehand. Gaussian steps are then stated at the
+    whole delta, and those with a threshold at what it leaves.
+    """
+    added = {
+        path: step._set_aside(delta)
+        for path, step in steps.items()
+        if isinstance(step, PrivateTransformer)
+    }
+    left = delta - fsum(added.values())
+    calculus, found = _divided(steps, shares, epsilon, left)
+    if left == delta or calculus != "gaussian" or isinf(epsilon):
+        return calculus, found
+    return calculus, {
+        path: PrivacySpent(gdp.epsilon(gdp.mu(*budget), delta - added.get(path, 0.0)), delta)
+        for path, budget in found.items()
+    }
+
+
+def _divided(
+    steps: Mapping[str, Any], shares: Mapping[str, float], epsilon: float, delta: float
+) -> tuple[str, dict[str, PrivacySpent]]:
+    """Budget of each step of all delta that thresholds leave, and the calculus.
+
     How the noise of a lasso adds up depends on the numbers of rows and features. Beside Gaussian
     steps it gets the smaller one of what either calculus leaves.
     """
@@ -380,7 +403,11 @@ def _beside_search(
         return None
     (path,) = searches
     search = steps[path]
-    kinds = [_calculus(step) for step in private_steps(search.estimator).values()]
+    inner = [*private_steps(search.estimator).values()]
+    if any(isinstance(step, PrivateTransformer) and step._set_aside(delta) for step in inner):
+        # Trials of which (epsilon, delta) is all to rely on.
+        return None
+    kinds = [_calculus(step) for step in inner]
     tried = {name.rpartition("__")[2] for space in search._spaces() for name in space}
     if not all(isinstance(kind, GaussianDP) for kind in kinds) or tried - _OF_ONE_KIND:
         return None

@@ -62,6 +62,7 @@ class ColumnBounds:
         parameter: str = "bounds",
         names: Any = None,
         each: str = "feature",
+        partial: bool = False,
     ) -> ColumnBounds:
         """The bounds that a parameter gives.
 
@@ -80,6 +81,9 @@ class ColumnBounds:
             Names of the features, if they have any.
         each : str, default='feature'
             What they are called.
+        partial : bool, default=False
+            Whether a mapping may leave features out, or give None for them, so that ``(-1, 1)``
+            stands in. It may go by index then, too.
 
         Raises
         ------
@@ -88,7 +92,12 @@ class ColumnBounds:
             go by feature: a list of two lists or tuples, or two tuples, for two features.
         """
         needed = f"{who} needs {parameter}=(low, high), numbers or one number for each {each}"
-        if isinstance(given, Mapping):
+        if isinstance(given, Mapping) and partial:
+            known = by_index(f"{who} needs {parameter}", given, n_features, names)
+            found = [known.get(j) for j in range(n_features)]
+            pairs = [(-1.0, 1.0) if pair is None else pair for pair in found]
+            given = [low for low, _ in pairs], [high for _, high in pairs]
+        elif isinstance(given, Mapping):
             given = _by_name(f"{who} needs {parameter}", given, names, each)
         if _may_go_by_feature(given, n_features):
             raise ValueError(
@@ -129,6 +138,49 @@ def _may_go_by_feature(given: Any, n_features: int) -> bool:
         return False
     kinds = tuple | list if isinstance(given, list) else tuple
     return all(isinstance(pair, kinds) and len(pair) == 2 for pair in given)
+
+
+def by_index(
+    needed: str, given: Mapping[Any, Any], n_features: int, names: Any
+) -> dict[int, tuple[Any, Any] | None]:
+    """Pairs (low, high), or None, of some features by their index.
+
+    Parameters
+    ----------
+    needed : str
+        Who needs which parameter, in words.
+    given : mapping
+        Pairs or None by name or index of the feature.
+    n_features : int
+        Number of features.
+    names : sequence of str, optional
+        Names of the features, if they have any.
+
+    Raises
+    ------
+    ValueError
+        If a key is neither a name nor an index of a feature, a value is no pair, or two keys are
+        of one feature.
+    """
+    places = {name: j for j, name in enumerate(() if names is None else names)}
+    places |= {j: j for j in range(n_features)}
+    if unknown := [key for key in given if key not in places]:
+        columns = f"the {n_features} {'features have no names' if names is None else 'columns'}"
+        columns += "" if names is None else f" begin with {shown(names[0])}"
+        raise ValueError(
+            f"{needed} by name or index of columns, got {len(unknown)} that no column has, such as "
+            f"{shown(unknown[0])}; {columns}."
+        )
+    found = {places[key]: pair for key, pair in given.items()}
+    if len(found) < len(given):
+        raise ValueError(f"{needed} once for each column, got a name and an index of one.")
+    pairs = [pair for pair in found.values() if pair is not None]
+    if not all(isinstance(pair, tuple | list | np.ndarray) and len(pair) == 2 for pair in pairs):
+        raise ValueError(
+            f"{needed} to give a pair (low, high) for each column that it names, or None for one "
+            "whose range is to be found, got others."
+        )
+    return found
 
 
 def _by_name(

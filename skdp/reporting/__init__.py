@@ -4,7 +4,7 @@ from .budget import PrivacyBudget
 from .composition import ParallelComposition, compose
 from .diagrams import documentation
 from .divergences import CHOICE_AS_GAUSSIAN, gaussian_price, grouped, renyi
-from .filters import FILTERS, Amount, GaussianFilter, RenyiFilter, SumsFilter
+from .filters import FILTERS, Amount, GaussianFilter, RenyiFilter, SumsFilter, ThresholdFilter
 from .number_of_trials import NumberOfTrials
 from .open_budgets import TOKENS, BudgetedEstimator
 from .privacy_ledger import QUERIES, PrivacyLedger, Releases, releases, words_of
@@ -41,6 +41,7 @@ __all__ = [
     "Rule",
     "SpendBound",
     "SumsFilter",
+    "ThresholdFilter",
     "TotalSpent",
     "Verdict",
     "check_composed",

@@ -11,10 +11,10 @@ from ..exceptions import PrivacyLeakWarning, warn_user
 from ..privacy.accounting.ledger import PrivacySpent
 from ..privacy.adjacency import Adjacency, PrivacyUnit
 from ..validation import shown
-from .budget_store import BudgetStore, Entry, Summary
+from .budget_store import BudgetStore, Entry, Summary, thresholds_to_come
 from .filters import FILTERS, SumsFilter
 from .open_budgets import close_budget, looked_up, open_budget, waiting
-from .verdicts import check_composed
+from .verdicts import check_composed, nested_estimators
 
 # The largest that a fit takes, too; sums of its square have to be finite.
 _LARGEST_EPSILON = 1e9
@@ -63,7 +63,7 @@ class PrivacyBudget:
     privacy_unit : bool, default=False
         Whether all fits get a ``privacy_unit``, so that the promise is about all rows of one; if
         not, none may. Fits of the other kind are refused.
-    accounting : {'auto', 'gaussian', 'renyi', 'sums'}, default='auto'
+    accounting : {'auto', 'gaussian', 'thresholds', 'renyi', 'sums'}, default='auto'
         By which rule fits add up; see Notes.
 
     Raises
@@ -80,9 +80,12 @@ class PrivacyBudget:
     ``'gaussian'`` adds up mu^2, which is exact for fits with Gaussian noise, the default of nearly
     all solvers. Objective perturbation and private searches have no price in it. ``'renyi'`` takes
     everything, and about 8 % more noise for the same number of fits; ask for it if fits of
-    different kinds are to come. ``'sums'`` adds up epsilons and deltas. ``'auto'`` is the first of
-    the three under which the first fit has room, and stays with it. Which rule is in force has to
-    be settled before there is an answer; :mod:`skdp.reporting.filters` has the proofs.
+    different kinds are to come. ``'sums'`` adds up epsilons and deltas. ``'thresholds'`` is
+    ``'gaussian'`` at 95 % of delta, with the rest for steps such as
+    :class:`~skdp.preprocessing.DPOneHotEncoder`, which have no price in the others but sums.
+    ``'auto'`` is the first of the four under which the first fit has room, and stays with it;
+    :meth:`fit` leaves ``'gaussian'`` out if a step needs ``'thresholds'``. Which rule is in force
+    has to be settled before there is an answer; :mod:`skdp.reporting.filters` has the proofs.
 
     What a fit may spend at most is set aside when it begins, and replaced by what it has spent when
     it ends. A fit that fails keeps what it has spent; one that is killed keeps all that was set
@@ -231,8 +234,14 @@ class PrivacyBudget:
         if self._store is None or self._closed:
             raise RuntimeError("PrivacyBudget.fit needs an open budget; use 'with' or open().")
         check_composed("PrivacyBudget.fit", estimator, self._unit)
-        with looked_up():
-            return estimator.fit(X, y, **params)
+        steps = [step for _, step in nested_estimators(estimator, "")]
+        needed = any(step._set_aside(1.0) for step in steps if hasattr(step, "_set_aside"))
+        token = thresholds_to_come.set(needed)
+        try:
+            with looked_up():
+                return estimator.fit(X, y, **params)
+        finally:
+            thresholds_to_come.reset(token)
 
     def __enter__(self) -> Self:
         return self.open()

@@ -12,6 +12,7 @@ import os
 import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import lru_cache
 from math import fsum, isinf
@@ -19,11 +20,22 @@ from pathlib import Path
 from typing import NamedTuple, NoReturn, final
 
 from ..exceptions import BudgetExceededError
+from ..privacy.accounting.calculus import ThresholdedGaussianDP
 from ..privacy.accounting.ledger import PrivacySpent
 from ..privacy.adjacency import Adjacency, PrivacyUnit
-from .filters import FILTERS, Amount, Filter, SumsFilter
+from .filters import (
+    FILTERS,
+    Amount,
+    Filter,
+    GaussianFilter,
+    RenyiFilter,
+    SumsFilter,
+    ThresholdFilter,
+)
 from .receipts import Receipt, SpendBound
 
+# Set where it is known that a fit to come needs the rule with thresholds.
+thresholds_to_come: ContextVar[bool] = ContextVar("thresholds_to_come", default=False)
 # Seconds to wait for others to finish their entry.
 _PATIENCE = 120.0
 
@@ -180,7 +192,10 @@ class BudgetStore:
             rule, number = self._rule(runs, but=key), _latest(runs) + 1
             before = runs.pop(key, None)
             kept, others = _reserved(before), _total(runs.values())
-            for candidate in [rule] if rule is not None else self._possible:
+            possible = self._possible
+            if thresholds_to_come.get() and self.accounting == "auto":
+                possible = tuple(r for r in possible if r.name != GaussianFilter.name)
+            for candidate in [rule] if rule is not None else possible:
                 amount = candidate.reserved(most)
                 amount = Amount(max(amount.main, kept.main), max(amount.delta, kept.delta))
                 total = Amount(others.main + amount.main, others.delta + amount.delta)
@@ -258,10 +273,13 @@ class BudgetStore:
     ) -> NoReturn:
         left, stated = rule.left(others), _stated(most)
         advice = "give it a smaller budget, or end here"
-        if rule.name == "gaussian" and isinf(rule.reserved(most).main):
+        if isinstance(rule, GaussianFilter) and isinf(rule.reserved(most).main):
+            calculus = most.calculus if isinstance(most, SpendBound) else None
+            has_threshold = isinstance(calculus, ThresholdedGaussianDP)
+            needed = ThresholdFilter.name if has_threshold else RenyiFilter.name
             advice = (
                 "its releases have no price in the Gaussian accounting that the first fit has "
-                "settled; open the budget with accounting='renyi' to mix them"
+                f"settled; open the budget with accounting='{needed}' to mix them"
             )
         raise BudgetExceededError(
             f"{who} may spend epsilon={stated.epsilon:.6g} at delta={stated.delta:.6g}, but of the "

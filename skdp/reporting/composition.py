@@ -59,6 +59,7 @@ from ..privacy.accounting.events import (
     SampledGaussianEvent,
     SearchEvent,
     Site,
+    ThresholdEvent,
 )
 from ..privacy.accounting.ledger import Ledger, PrivacySpent
 from ..privacy.accounting.subsampling import SampledReleases
@@ -338,6 +339,9 @@ def _epsilon(receipts: Sequence[Receipt], delta: float) -> float:
         return min(_sum(receipts, delta), _gaussian(receipts, delta))
     apart = [part for receipt in receipts for part in _apart(receipt)]
     least = min(_sum(receipts, delta), *(_by_kind(some, delta) for some in (receipts, apart)))
+    if all(r.complete and r.exact if r.events else r.spent.epsilon == 0 for r in apart):
+        # Gaussian releases beside what adds to delta alone: nothing else has more to say.
+        return least
     return min(least, _distributions(receipts, delta, least))
 
 
@@ -349,7 +353,8 @@ def _by_kind(receipts: Sequence[Receipt], delta: float) -> float:
 def _apart(receipt: Receipt) -> list[Receipt]:
     """A ledger without the events that state an (epsilon, delta), and a receipt of each of those.
 
-    What the others have spent by their own account is not known.
+    A release of cells above a threshold is a Gaussian one and one that states (0, delta). What the
+    others have spent by their own account is not known.
     """
     stated = [
         event
@@ -357,11 +362,28 @@ def _apart(receipt: Receipt) -> list[Receipt]:
         if isinstance(event, SearchEvent)
         and (event.calculus, event.published) == ("approximate", "all")
     ]
-    if not stated or len(stated) == len(receipt.events):
+    thresholds = [event for event in receipt.events if isinstance(event, ThresholdEvent)]
+    if not (stated or thresholds) or len(stated) == len(receipt.events):
         return [receipt]
-    others = tuple(event for event in receipt.events if event not in stated)
+    others = tuple(
+        event.counts if isinstance(event, ThresholdEvent) else event
+        for event in receipt.events
+        if event not in stated
+    )
     rest = replace(receipt, events=others, spent=PrivacySpent(inf, receipt.spent.delta))
-    return [rest, *(_stated(event, receipt.adjacency) for event in stated)]
+    return [
+        rest,
+        *(_stated(event, receipt.adjacency) for event in stated),
+        *_added_deltas(thresholds, receipt.adjacency),
+    ]
+
+
+def _added_deltas(events: Sequence[ThresholdEvent], adjacency: Adjacency) -> list[Receipt]:
+    """Receipts of what thresholds add to delta."""
+    return [
+        Receipt((), PrivacySpent(0.0, event.threshold_delta), adjacency, fits=event.count)
+        for event in events
+    ]
 
 
 def _stated(event: SearchEvent, adjacency: Adjacency) -> Receipt:

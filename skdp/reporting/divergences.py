@@ -56,6 +56,7 @@ from ..privacy.accounting.events import (
     PurePerturbationEvent,
     SampledGaussianEvent,
     SearchEvent,
+    ThresholdEvent,
 )
 from ..privacy.adjacency import Adjacency
 from .number_of_trials import NumberOfTrials
@@ -155,6 +156,16 @@ def gaussian_price(event: Event) -> float:
         case SampledGaussianEvent():
             return event.count * (event.ratio * event.ratio)
     return inf
+
+
+def price_beside_delta(event: Event) -> float:
+    """The mu^2 for which all its releases are mu-GDP but for :func:`added_delta`."""
+    return gaussian_price(event.counts if isinstance(event, ThresholdEvent) else event)
+
+
+def added_delta(event: Event) -> float:
+    """Delta that releases above a threshold add to that of whatever they are composed with."""
+    return event.count * event.threshold_delta if isinstance(event, ThresholdEvent) else 0.0
 
 
 def grouped(event: Event, steps: int, adjacency: Adjacency) -> Event | None:

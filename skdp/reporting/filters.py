@@ -1,13 +1,19 @@
 r"""Privacy filters: a budget over fits, each of which may depend on the fits before it.
 
 A *privacy filter* keeps a budget: a rule, fixed in advance, that says of each further fit whether
-it may begin. Three are known to keep a promise of (E, D) against somebody who chooses fits, and
+it may begin. Four are known to keep a promise of (E, D) against somebody who chooses fits, and
 their budgets, with all earlier answers in view.
 
 *Gaussian*: ``sum mu^2 <= m^2`` for the largest m that implies (E, D) (Smith and Thakurta, 2022;
 Koskela, Tobaben and Honkela, 2023). Exact for Gaussian releases. Choices count as Gaussian
 releases, for about pi/2 times their price under zCDP (:mod:`skdp.reporting.divergences`).
 Perturbed objectives and searches have no finite price.
+
+*Thresholds*: the Gaussian rule at 95 % of D, and at most 5 % of D for the deltas of releases above
+a threshold (theorem T1 of ``docs/proofs/histograms_and_counts.md``). How D is divided has to be
+settled before anything is released: a rule that took a delta off when it is spent would let
+somebody spend it on those paths alone where earlier answers tell little, and the whole D of the
+Gaussian rule on the others.
 
 *Renyi*: ``sum D_a <= R`` for the Renyi divergences of one order a that is fixed when the budget is
 opened (Feldman and Zrnic, 2021). Proof for completeness: given what was released before, the next
@@ -27,7 +33,8 @@ To accept a fit when *any* of the rules does would not keep (E, D): somebody who
 which rule the rest will follow gets, in the worst case, the D of each of them. (Every transcript is
 complete under one of the rules; add the bounds for the transcripts of each.) So the rule has to be
 settled before anything is released. ``"auto"`` settles it at the first fit, by what that fit may
-spend, a public fact: Gaussian if it fits under that, else Renyi, else sums.
+spend, a public fact: Gaussian if it fits under that, else thresholds, else Renyi, else sums; but
+Gaussian is left out where :meth:`skdp.PrivacyBudget.fit` sees that a step will need a threshold.
 
 Reservation and settlement
 --------------------------
@@ -53,13 +60,14 @@ from ..privacy.accounting.calculus import (
     PerturbedGaussianDP,
     PureDP,
     SubsampledGaussianDP,
+    ThresholdedGaussianDP,
     ZeroConcentratedDP,
 )
 from ..privacy.accounting.events import PurePerturbationEvent
 from ..privacy.accounting.ledger import PrivacySpent
 from ..privacy.accounting.perturbation import KAPPA
 from ..privacy.adjacency import Adjacency
-from .divergences import CHOICE_AS_GAUSSIAN, perturbed_renyi
+from .divergences import CHOICE_AS_GAUSSIAN, added_delta, perturbed_renyi, price_beside_delta
 from .receipts import Receipt, SpendBound
 
 # Of the total of squares, for the four vertices of a perturbation beside Gaussian releases.
@@ -67,6 +75,10 @@ _VERTICES = (1.0, 0.625, 0.625, 0.5)
 # So that shares which sum to the whole, but for the rounding of their sum, are the whole. Limits of
 # Gaussian budgets are rounded down by twice as much.
 _ROUNDING = 2e-14
+# Of delta, for thresholds, under the rule that has them.
+_FOR_THRESHOLDS = 0.05
+# Calculi of which a budget says nothing about single releases.
+_WITHOUT_LEVEL = PerturbedGaussianDP, ThresholdedGaussianDP
 
 
 class Amount(NamedTuple):
@@ -157,7 +169,6 @@ class Filter(ABC):
         return limit, sum(block.prices)
 
 
-@final
 @dataclass(frozen=True)
 class GaussianFilter(Filter):
     """Sums of mu^2, exact for Gaussian releases."""
@@ -175,7 +186,7 @@ class GaussianFilter(Filter):
         limit, block = self._squares(bound)
         if isinstance(bound.calculus, ZeroConcentratedDP):
             return Amount(limit * CHOICE_AS_GAUSSIAN)
-        return Amount(inf if isinstance(bound.calculus, PerturbedGaussianDP) else limit + block)
+        return Amount(inf if isinstance(bound.calculus, _WITHOUT_LEVEL) else limit + block)
 
     def price(self, receipt: Receipt) -> Amount:
         """The sum over releases."""
@@ -184,6 +195,44 @@ class GaussianFilter(Filter):
     def spent(self, total: Amount) -> PrivacySpent:
         """Exact, at the delta of the budget."""
         return _at_most(gdp.epsilon(sqrt(total.main), self.delta), self)
+
+    def left(self, total: Amount) -> PrivacySpent:
+        """Epsilon of the remaining mu^2 at the delta of the budget."""
+        rest = max(0.0, self.limit.main - total.main)
+        return _at_most(gdp.epsilon(sqrt(rest), self.delta), self)
+
+
+@final
+@dataclass(frozen=True)
+class ThresholdFilter(GaussianFilter):
+    """Sums of mu^2 at a part of delta, and of the deltas of thresholds, which have the rest."""
+
+    name: ClassVar[str] = "thresholds"
+
+    @cached_property
+    def limit(self) -> Amount:
+        """Square of the largest mu at 95 % of delta, and 5 % of delta."""
+        of_thresholds = _FOR_THRESHOLDS * self.delta
+        return Amount(gdp.mu(self.epsilon, self.delta - of_thresholds) ** 2, of_thresholds)
+
+    def _reserved(self, bound: SpendBound) -> Amount:
+        if not isinstance(bound.calculus, ThresholdedGaussianDP):
+            return super()._reserved(bound)
+        # Two steps of zero-out have no price as events.
+        other = bound.adjacency is Adjacency.ZERO_OUT is not self.adjacency
+        return Amount(inf if other else bound.limit, bound.calculus.set_aside)
+
+    def price(self, receipt: Receipt) -> Amount:
+        """The sums over releases."""
+        receipt = receipt.under(self.adjacency)
+        if receipt.nothing:
+            return Amount(0.0)
+        return Amount(receipt.most(price_beside_delta), receipt.most(added_delta))
+
+    def spent(self, total: Amount) -> PrivacySpent:
+        """Exact at the delta of the budget, of which thresholds have their part."""
+        left = self.delta - max(self.limit.delta, total.delta)
+        return _at_most(gdp.epsilon(sqrt(total.main), left), self)
 
     def left(self, total: Amount) -> PrivacySpent:
         """Epsilon of the remaining mu^2 at the delta of the budget."""
@@ -220,6 +269,8 @@ class RenyiFilter(Filter):
     def _reserved(self, bound: SpendBound) -> Amount:
         if isinstance(bound.calculus, PureDP):
             return self.price(_of_pure(bound))
+        if isinstance(bound.calculus, ThresholdedGaussianDP):
+            return Amount(inf)
         order, (limit, block) = self.order, self._squares(bound)
         if isinstance(bound.calculus, PerturbedGaussianDP):
             # By step 5 of theorem O1 (docs/proofs), for any split into one perturbation and others.
@@ -303,5 +354,5 @@ def _at_most(epsilon: float, budget: Filter) -> PrivacySpent:
 
 # In the order in which "auto" tries them.
 FILTERS: dict[str, type[Filter]] = {
-    kind.name: kind for kind in (GaussianFilter, RenyiFilter, SumsFilter)
+    kind.name: kind for kind in (GaussianFilter, ThresholdFilter, RenyiFilter, SumsFilter)
 }

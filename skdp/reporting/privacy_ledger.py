@@ -30,8 +30,10 @@ QUERIES = {
     "arm_moments": "moments of the arms",
     "arm_selections": "choice of features of the arms",
     "arm_steps": "step of the arms",
-    "column_counts": "counts of the columns",
+    "category_counts": "counts of rows by category",
+    "column_cells": "counts of rows by cell of the columns",
     "column_moments": "moments of the columns",
+    "column_tree": "counts of rows in nested cells of the columns",
     "earlier_fits": "earlier fit",
     "gradient": "gradient",
     "gradient_and_share": "gradient, share of rows clipped",
@@ -41,6 +43,7 @@ QUERIES = {
     "group_means": "means of scores of test rows by group",
     "histogram": "histogram",
     "intercept_gradient": "gradient of the intercept",
+    "magnitude_votes": "votes for the sizes of the columns",
     "metric_means": "means of scores of test rows",
     "normal_equations": "normal equations",
     "outcome_counts": "counts of test rows by outcome",
@@ -70,6 +73,7 @@ _MECHANISMS = {
     "sampled_gaussian": "Gaussian, secret sample",
     "search": "private search",
     "site_gaussian": "Gaussian, of a site",
+    "threshold": "Gaussian, above a threshold",
 }
 _HEAD = ("what for", "query", "times", "mechanism", "sensitivity", "noise")
 

@@ -183,17 +183,17 @@ class Receipt:
 
     def gaussian_price(self) -> float:
         """The mu^2 for which the fit is mu-GDP; infinite if none is known."""
-        return self._most(gaussian_price)
+        return self.most(gaussian_price)
 
-    def _most(self, price: Callable[[Event], float]) -> float:
-        """Cost of the events of the rows for which it is most."""
+    def most(self, price: Callable[[Event], float]) -> float:
+        """Cost of the events of the rows for which it is most; infinite if that is not known."""
         if not self.complete:
             return 0.0 if self.nothing else inf
         return max(sum(map(price, rows)) for rows in self.slices)
 
     def renyi(self, order: float) -> float:
         """Renyi divergence of an order above 1; infinite if none is known."""
-        return self._most(lambda event: renyi(event, order))
+        return self.most(lambda event: renyi(event, order))
 
     def under(self, adjacency: Adjacency) -> Receipt:
         """Receipt of the fit under another neighbouring relation.

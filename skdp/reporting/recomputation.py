@@ -21,14 +21,17 @@ from ..privacy.accounting.events import (
     GaussianEvent,
     NonPrivateEvent,
     PrefixSumEvent,
+    ThresholdEvent,
 )
 from ..privacy.accounting.ledger import PrivacySpent
+from .divergences import added_delta, price_beside_delta
 from .receipts import Receipt, epsilon_by_renyi
 
 # What each rule does, in words.
 RULES = {
     "pure": "epsilons add up: sensitivity / noise, of slope and output, and the Jacobian",
     "gaussian": "mu^2 = count * (sensitivity / noise)^2 adds up, exactly for Gaussian noise",
+    "thresholds": "mu^2 adds up, at the delta that is left by those of thresholds, which add up",
     "concentrated": "zero-concentrated: count * (sensitivity / noise)^2, a quarter for choices",
     "perturbation": "one objective perturbation that outweighs the Gaussian releases beside it",
     "renyi": "Renyi divergences add up, order by order",
@@ -88,6 +91,14 @@ def _gaussian(receipts: Sequence[Receipt], delta: float) -> float:
     return gdp.epsilon(sqrt(price), delta) if known else inf
 
 
+def _thresholds(receipts: Sequence[Receipt], delta: float) -> float:
+    events = [event for receipt in receipts for event in receipt.events]
+    left = delta - sum(map(added_delta, events))
+    price = sum(receipt.most(price_beside_delta) for receipt in receipts)
+    known = all(isinstance(event, (*_SCRIPTED, ThresholdEvent)) for event in events)
+    return gdp.epsilon(sqrt(price), left) if known and not isinf(price) and left > 0 else inf
+
+
 def _renyi(receipts: Sequence[Receipt], delta: float) -> float:
     known = 0 < delta < 1 and _scripted(receipts)
     return epsilon_by_renyi(receipts, delta) if known else inf
@@ -103,6 +114,7 @@ def _sum(receipts: Sequence[Receipt], delta: float) -> float:
 _EPSILONS: dict[str, Callable[[Sequence[Receipt], float], float]] = {
     "pure": _by(PureDP()),
     "gaussian": _gaussian,
+    "thresholds": _thresholds,
     "concentrated": _by(ZeroConcentratedDP()),
     "perturbation": _by(PerturbedGaussianDP()),
     "renyi": _renyi,

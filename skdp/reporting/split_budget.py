@@ -28,6 +28,10 @@ def split_budget(shares: Mapping[str, float], *, epsilon: float, delta: float) -
     2 % to 30 % in what was tried; :func:`skdp.privatize` divides for them, too. The epsilons that
     are returned add up to more than ``epsilon``.
 
+    A :class:`~skdp.preprocessing.DPOneHotEncoder` has a threshold besides, which adds a hundredth
+    of its delta: for each of these take a hundredth off ``delta``, here and for the steps. All of
+    them together are then (epsilon, delta)-DP for the delta before.
+
     Parameters
     ----------
     shares : mapping of str to float

@@ -16,6 +16,7 @@ from ..privacy.mechanisms.gumbel import GumbelMechanism
 from ..privacy.mechanisms.sampled_gaussian import SampledGaussian
 from ..privacy.oracle import Oracle, PrivateOracle
 from ..privacy.queries.base import Query
+from ..privacy.queries.categories import CategoryCountsQuery
 from ..privacy.randomness import SecretNoise
 from ..privacy.rows.base import RowStore
 from ..privacy.streams.stream_plan import StreamRequest
@@ -154,6 +155,8 @@ class ExactOracle(Oracle):
         self._ledger.charge(mechanism.event(query.name))
         self._receipt.charge(NonPrivateEvent(query=query.name))
         exact = query.evaluate(self._rows)
+        if isinstance(query, CategoryCountsQuery):
+            return query.named(self._rows, mechanism.randomize(exact, _Silence()))
         if isinstance(mechanism, GaussianMechanism | SampledGaussian):
             return exact
         if isinstance(mechanism, GumbelMechanism):

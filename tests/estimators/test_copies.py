@@ -95,6 +95,7 @@ def test_a_fit_leaves_no_other_attributes_than_these(model):
         "privacy_ledger_",
         "privacy_spent_",
         "target_bounds_",
+        "unseen_columns_",
     }
 
 

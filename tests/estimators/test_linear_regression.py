@@ -147,4 +147,4 @@ def test_everything_published_replays_without_rows():
     replay_fit(model, 1e3 * X[::-1], -(Y**3), transcript)
     for name, value in first.items():
         np.testing.assert_array_equal(getattr(model, name), value, err_msg=name)
-    assert queries(model) == CONDITIONED | {"column_counts", "column_moments", "histogram"}
+    assert queries(model) == CONDITIONED | {"magnitude_votes", "column_cells", "histogram"}

@@ -219,8 +219,6 @@ FITS = {
         None,
     ),
 }
-# Releases that stages of columns make besides the one that they are named after.
-OF_COLUMNS = {"means and variances of columns", "ranges of large columns"}
 
 
 def check_stages_keep_to_their_shares(kind):
@@ -230,10 +228,8 @@ def check_stages_keep_to_their_shares(kind):
     whole, left = gdp.mu(model.epsilon, model.delta_) ** 2, gdp.mu(model.epsilon, model.delta_) ** 2
     order, paid = [stage.purpose for stage in model.plan_.stages], {}
     for event in model.privacy_ledger_:
-        columns = next((p for p in order if p.endswith("of columns")), None)
-        purpose = columns if event.purpose in OF_COLUMNS else event.purpose
         price = event.count * (event.sensitivity / event.noise_scale) ** 2
-        paid[purpose] = paid.get(purpose, 0.0) + price
+        paid[event.purpose] = paid.get(event.purpose, 0.0) + price
     assert list(paid) == [purpose for purpose in order if purpose in paid]
     for stage in model.plan_.stages:
         of = whole if stage.bound or isinstance(stage, TotalWeight) else left
@@ -381,7 +377,7 @@ def test_a_plan_prints_what_a_practitioner_asks_first():
     for words in (
         "20,000 rows, weighted; 30 features; regression",
         "epsilon = 1, delta = 1.0e-05, replace_one",
-        "total weight, 1%; sizes of columns, up to 15%; data_norm, up to 4%; "
+        "total weight, 1%; ranges of columns, up to 5%; data_norm, up to 4%; "
         "target_bounds, up to 4%; coordinates by IterativeWhitening",
         "TrackedGD(), by 'auto': regression in private coordinates",
         "all of it Gaussian",

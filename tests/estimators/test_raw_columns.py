@@ -8,6 +8,7 @@ from sklearn.linear_model import LogisticRegression
 
 import skdp
 from skdp import DPLassoRegressor, DPLinearRegression, DPLogisticRegression, DPSVMClassifier
+from skdp.estimators.stages import ColumnRanges
 from skdp.privacy.rows import Chunks
 from skdp.problem.constraints import L2Ball
 from skdp.solvers import Screening
@@ -35,6 +36,10 @@ def bounds(width=4.0):
 
 def classifier(**settings):
     return DPLogisticRegression(epsilon=1.0, classes=[0, 1], **settings)
+
+
+def asked(model):
+    return {event.query for event in model.privacy_ledger_}
 
 
 def found(model):
@@ -70,7 +75,7 @@ def test_known_ranges_cost_nothing_and_are_published():
     low, high = bounds()
     model = classifier(data_bounds=(low, high), random_state=0).fit(X, y)
     assert not found(model)
-    assert "column_counts" not in {event.query for event in model.privacy_ledger_}
+    assert "magnitude_votes" not in {event.query for event in model.privacy_ledger_}
     for ours, theirs in zip(model.data_bounds_, (low, high), strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-12)
 
@@ -101,9 +106,87 @@ def test_predictions_hold_features_to_the_ranges_of_the_fit():
     np.testing.assert_array_equal(wild, kept)
 
 
-def test_few_rows_stay_as_they_are():
-    X, y, _ = table(200)
-    assert not found(classifier(random_state=0).fit(X / UNITS / 10, y))
+def test_where_nothing_can_be_seen_columns_are_held_to_one_and_nothing_is_asked():
+    X, y, _ = table(60)
+    frame = pd.DataFrame(X, columns=["age", *"bcdef"])
+    with pytest.warns(skdp.BudgetWarning, match=r"6 columns, of which most .*: age, b, c, d, e, f"):
+        model = classifier(random_state=0).fit(frame, y)
+    assert asked(model).isdisjoint({"magnitude_votes", "column_cells"})
+    np.testing.assert_array_equal(model.data_bounds_, [[-1] * D, [1] * D])
+    assert list(model.unseen_columns_) == list(frame)
+
+
+def test_only_columns_whose_ranges_are_not_known_are_searched():
+    X, y, _ = table()
+    frame, (low, high) = pd.DataFrame(X, columns=list("abcdef")), bounds()
+    known = {name: (low[j], high[j]) for j, name in enumerate(frame)}
+    sought = known | {"b": None, "c": None}
+    model = classifier(data_bounds=sought, random_state=0)
+    transcript = record_fit(model, frame, y)
+    ranges = model.plan_.stage(ColumnRanges)
+    assert (ranges.columns, ranges.codes) == ((1, 2), False)
+    votes = [content for query, content, *_ in transcript.entries if query == "magnitude_votes"]
+    assert votes == [((1, 2),)]
+    others = [0, 3, 4, 5]
+    for ours, theirs in zip(model.data_bounds_, (low, high), strict=True):
+        np.testing.assert_allclose(ours[others], theirs[others], rtol=1e-12)
+    held = np.clip(X, *model.data_bounds_)
+    assert ((held == X).mean(axis=0) > 0.9).all()
+    assert model.score(frame, y) > 0.81
+    # By index, and by what is left out, it is the same.
+    by_index = {j: (low[j], high[j]) for j in others}
+    again = classifier(data_bounds=by_index, random_state=0).fit(X, y)
+    assert again.plan_.stage(ColumnRanges).columns == (1, 2)
+    np.testing.assert_allclose(again.data_bounds_[0][others], low[others], rtol=1e-12)
+    # What is said of a column that is not searched does not ask for it.
+    assert skdp.plan(model, 6000, D).stage(ColumnRanges) == ranges
+
+
+def test_columns_that_are_not_seen_are_listed_after_the_fit():
+    X, y, _ = table()
+    X[:, 3] = y
+    model = classifier(random_state=0).fit(X, y)
+    assert list(model.unseen_columns_) == [3]
+    assert (model.data_bounds_[0][3], model.data_bounds_[1][3]) == (-1, 1)
+    assert not list(classifier(data_bounds=bounds(), random_state=0).fit(X, y).unseen_columns_)
+    assert not list(
+        classifier(data_norm=3.0, random_state=0).fit(X / UNITS / 1e5, y).unseen_columns_
+    )
+
+
+@pytest.mark.parametrize(("n", "words"), [(200, "a half may not be found"), (90, "most will not")])
+def test_ranges_that_noise_hides_are_warned_of_before_rows_are_read(n, words):
+    X, y, _ = table(n)
+    frame = pd.DataFrame(X, columns=list("abcdef"))
+    with pytest.warns(skdp.BudgetWarning, match=f"{words}.* of: b, d") as warned:
+        classifier(data_bounds=dict.fromkeys("acef", (0, 1)), random_state=0).fit(frame, y)
+    assert len([w for w in warned if issubclass(w.category, skdp.BudgetWarning)]) == 1
+
+
+def test_a_hundred_codes_beside_few_columns_hide_nothing():
+    """Codes do not vote: ranges are found as if they were not there."""
+    rng = np.random.default_rng(5)
+    n, large = 12_000, slice(0, 3)
+    X = (rng.random((n, 100)) < 0.3).astype(float)
+    X[:, large] = 3000 + 100 * rng.normal(size=(n, 3))
+    y = (X[:, 0] + X[:, 1] > 6000 + 50 * X[:, 3]).astype(int)
+    model = classifier(random_state=0).fit(X, y)
+    low, high = model.data_bounds_
+    assert np.all((low[large] > 2000) & (low[large] < 2850))
+    assert np.all((high[large] > 3150) & (high[large] < 4200))
+    assert list(model.unseen_columns_) == list(range(3, 100))
+    assert model.score(X, y) > 0.9
+
+
+def test_people_divide_one_vote_among_their_rows():
+    X, y, _ = table(6000)
+    people = np.repeat(np.arange(3000), 2)
+    model = classifier(random_state=0).fit(X, y, privacy_unit=people)
+    assert found(model)
+    held = np.clip(X, *model.data_bounds_)
+    assert ((held == X).mean(axis=0) > 0.9).all()
+    votes = [e for e in model.privacy_ledger_ if e.query == "magnitude_votes"]
+    assert [round(e.sensitivity, 3) for e in votes] == [1.414]
 
 
 @pytest.mark.parametrize(
@@ -204,8 +287,15 @@ def test_all_that_is_published_follows_from_answers():
 
 def test_the_plan_says_what_ranges_cost():
     planned = skdp.plan(classifier(), 6000, D)
-    assert dict(planned.bounds)["ranges of columns"] == 0.15
-    assert "ranges of columns, up to 15%" in str(planned)
+    assert dict(planned.bounds)["ranges of columns"] == 0.05
+    assert "ranges of columns, up to 5%;" in str(planned)
+    few = skdp.plan(classifier(), 300, D)
+    assert dict(few.bounds)["ranges of columns"] == 0.2
+    assert "ranges of columns, up to 20% (a half may not be found)" in str(few)
+    # Nothing is paid where nothing can be seen.
+    none = skdp.plan(classifier(), 60, D)
+    assert dict(none.bounds)["ranges of columns"] == 0.0
+    assert "ranges of columns that are not given" in str(none)
 
 
 @pytest.mark.parametrize(
@@ -228,9 +318,10 @@ def test_ranges_that_cannot_be_are_refused(settings, message):
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        ("ab", r"got none for f, e, d and 1 more\."),
-        ("fedcbaz", "got 1 for names that no column has"),
-        ("fedcbz", "got none for a and 1 for names that no column has"),
+        ("fedcbaz", r"got 1 that no column has, such as 'z'; the 6 columns begin with 'f'\."),
+        ("xyz", "got 3 that no column has"),
+        (["f", 0], "got a name and an index of one"),
+        ([9], "got 1 that no column has, such as 9"),
     ],
 )
 def test_names_and_ranges_that_do_not_match_are_refused_by_name(given, message):
@@ -285,58 +376,14 @@ def test_target_bounds_that_fit_are_not():
         ).fit(X, score)
 
 
-def test_sizes_alone_are_looked_for_where_noise_hides_ranges():
-    X, y, _ = table(20000)
-    model = classifier(random_state=0).set_params(epsilon=0.05)
-    model.fit(X[:15000], y[:15000])
-    assert dict(model.plan_.bounds)["sizes of columns"] == 0.15
-    low, high = model.data_bounds_
-    np.testing.assert_allclose(low, -high, rtol=1e-12)
-    # Powers of 4 near the sizes of columns.
-    assert np.all(high >= 0.5 * (np.abs(ORIGIN) + UNITS))
-    assert np.all(high <= 16 * (np.abs(ORIGIN) + 2 * UNITS))
-
-
-def test_what_codes_do_not_take_finds_ranges_of_large_columns():
-    """Altitudes about 3,000 that vary by 100 would be noise on a scale of thousands."""
-    rng = np.random.default_rng(5)
-    n, large = 12_000, slice(0, 3)
-    X = (rng.random((n, 80)) < 0.3).astype(float)
-    X[:, large] = 3000 + 100 * rng.normal(size=(n, 3))
-    y = (X[:, 0] + X[:, 1] > 6000 + 50 * X[:, 3]).astype(int)
-    model = DPLogisticRegression(epsilon=1.0, classes=[0, 1]).fit(X, y)
-    assert "sizes of columns" in dict(model.plan_.bounds)
-    low, high = model.data_bounds_
-    assert np.all((low[large] > 1500) & (low[large] < 2850))
-    assert np.all((high[large] > 3150) & (high[large] < 4200))
-    # Noise shows one or another of the codes larger than it is.
-    assert np.median(low[3:]) >= -4
-    assert np.median(high[3:]) <= 4
-    assert model.score(X, y) > 0.9
-    assert model.privacy_spent_.epsilon <= 1.0
-
-
-def test_sizes_find_the_same_in_sparse_rows():
-    rng = np.random.default_rng(4)
-    X = rng.normal(size=(4000, 3)) * [1e-3, 1.0, 1e4]
-    X[rng.random(X.shape) < 0.3] = 0.0
-    y = (X[:, 1] > 0).astype(int)
-    model = classifier(random_state=0).set_params(epsilon=0.2)
-    dense = model.fit(X, y).data_bounds_
-    assert "sizes of columns" in dict(model.plan_.bounds)
-    sparse = model.fit(sp.csr_array(X), y).data_bounds_
-    for ours, theirs in zip(sparse, dense, strict=True):
-        np.testing.assert_allclose(ours, theirs, rtol=1e-12)
-
-
 @pytest.mark.filterwarnings("ignore:The share of the budget set aside:UserWarning")
-def test_weights_that_turn_out_small_leave_columns_as_they_come():
+def test_weights_that_turn_out_small_leave_nothing_to_be_seen():
     X, y, _ = table(3000)
     model = classifier(random_state=0).set_params(max_weight=1.0)
     model.fit((X - ORIGIN) / UNITS, y, sample_weight=np.full(len(y), 0.02))
     assert found(model)
-    assert model.data_bounds_ is None
-    assert "column_counts" not in {event.query for event in model.privacy_ledger_}
+    np.testing.assert_array_equal(model.data_bounds_, [[-1] * D, [1] * D])
+    assert "magnitude_votes" not in asked(model)
 
 
 def test_predictions_of_sparse_rows_hold_zeros_to_a_range_without_them():
@@ -351,7 +398,7 @@ def test_predictions_of_sparse_rows_hold_zeros_to_a_range_without_them():
 
 def test_a_perturbed_minimum_that_would_not_get_half_of_the_budget_is_refused_beforehand():
     X, y, _ = table()
-    model = classifier(solver="objective_perturbation", precondition=Whitening(share=0.4))
+    model = classifier(solver="objective_perturbation", precondition=Whitening(share=0.46))
     with pytest.raises(ValueError, match="more than half of the budget"):
         model.fit(X, y)
     assert not hasattr(model, "privacy_ledger_")

@@ -23,7 +23,12 @@ from skdp import (
     privacy_spent,
 )
 from skdp.model_selection import DPGridSearchCV
-from skdp.preprocessing import DPMinMaxScaler, DPStandardScaler
+from skdp.preprocessing import (
+    DPMinMaxScaler,
+    DPQuantileTransformer,
+    DPRobustScaler,
+    DPStandardScaler,
+)
 from skdp.privacy import SystemNoise
 from skdp.privacy.accounting import NonPrivateEvent
 from skdp.problem.constraints import L1Ball
@@ -152,7 +157,9 @@ def test_steps_that_are_given_are_those_of_an_exact_descent():
     np.testing.assert_allclose(model.coef_, plain.coef_, rtol=1e-3)
 
 
-@pytest.mark.parametrize("scaler", [DPStandardScaler(), DPMinMaxScaler()])
+@pytest.mark.parametrize(
+    "scaler", [DPStandardScaler(), DPMinMaxScaler(), DPQuantileTransformer(), DPRobustScaler()]
+)
 def test_scalers_go_without_noise(scaler):
     made = [clone(scaler).set_params(epsilon=inf).fit(X) for _ in range(2)]
     np.testing.assert_array_equal(made[0].transform(X), made[1].transform(X))

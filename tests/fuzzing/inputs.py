@@ -13,7 +13,18 @@ from skdp import (
     DPLogisticRegression,
     DPSVMClassifier,
 )
-from skdp.preprocessing import BoundsScaler, DPMinMaxScaler, DPStandardScaler, RowNormClipper
+from skdp.preprocessing import (
+    DPPCA,
+    BoundsScaler,
+    DPKBinsDiscretizer,
+    DPMinMaxScaler,
+    DPQuantileTransformer,
+    DPRobustScaler,
+    DPSplineTransformer,
+    DPStandardScaler,
+    DPTruncatedSVD,
+    RowNormClipper,
+)
 from skdp.problem.constraints import L1Ball, L2Ball
 from skdp.solvers import SOLVERS
 from skdp.solvers.preconditioning import OPTIONS
@@ -96,6 +107,45 @@ TRANSFORMERS = {
         "bounds": _SEARCHED_BOUNDS,
         "feature_range": _RANGE,
         "tail": [0.01, 0.0, 0.5, 1e-12],
+        "clip": [True, False],
+    },
+    DPQuantileTransformer: _COMMON
+    | {
+        "bounds": _SEARCHED_BOUNDS,
+        "n_quantiles": [2, 50, 0, 1.5],
+        "output_distribution": ["uniform", "normal"],
+    },
+    DPKBinsDiscretizer: _COMMON
+    | {
+        "bounds": _SEARCHED_BOUNDS,
+        "n_bins": [5, 1, [2, 3, 4], [2], 1e9, "five", [2.5] * 3],
+        "encode": ["onehot", "onehot-dense", "ordinal"],
+        "strategy": ["quantile", "uniform"],
+    },
+    DPSplineTransformer: _COMMON
+    | {
+        "bounds": _SEARCHED_BOUNDS,
+        "n_knots": [5, 2, 1, 40],
+        "degree": [0, 1, 3, -1],
+        "knots": ["quantile", "uniform"],
+        "extrapolation": ["constant", "linear", "continue", "periodic"],
+        "include_bias": [True, False],
+        "handle_missing": ["error", "zeros"],
+    },
+    DPPCA: _COMMON
+    | {
+        "bounds": _SEARCHED_BOUNDS,
+        "n_components": [None, 1, 3, 0, 10**6, 0.9],
+        "whiten": [True, False],
+    },
+    DPTruncatedSVD: _COMMON | {"bounds": _SEARCHED_BOUNDS, "n_components": [1, 3, 0, 10**6, 0.9]},
+    DPRobustScaler: _COMMON
+    | {
+        "bounds": _SEARCHED_BOUNDS,
+        "with_centering": [True, False],
+        "with_scaling": [True, False],
+        "quantile_range": [(25.0, 75.0), (5, 40), (1e-9, 99.9), (75, 25), (0, 100), "half"],
+        "unit_variance": [True, False],
         "clip": [True, False],
     },
     BoundsScaler: {"bounds": _SEARCHED_BOUNDS[1:], "feature_range": _RANGE},

@@ -40,8 +40,8 @@ def groups_of_another_length_tell_no_number_of_rows():
 
 def zeros_counted_by_rows(honest, self, block):
     out, v = honest(self, block), block.bounded_weights
-    more = 0.0 if v is None or isinstance(block.X, np.ndarray) else len(block.y) - v.sum()
-    return out + more * (self.edges > 0)
+    out[:, self.cells + 2] += 0.0 if v is None else len(block.y) - v.sum()
+    return out
 
 
 def missing_entries_counted_by_rows(honest, self, X, shares):
@@ -86,7 +86,8 @@ GUARDS = {
     "stream_terms": "stream_scores",
 }
 BUGS = (
-    Bug("zeros of sparse columns that are counted by rows, not by what these count", {"ColumnCountsQuery._of_block": zeros_counted_by_rows}, partial(rows_of_every_kind_are_answered_as_plain_ones, "column_counts"), OTHERWISE),
+    Bug("zeros of sparse columns that are counted by rows, not by what these count", {"ColumnCellsQuery._of_block": zeros_counted_by_rows}, partial(rows_of_every_kind_are_answered_as_plain_ones, "column_cells"), OTHERWISE),
+    Bug("votes of a person's rows that count one each", {"columns.divided_votes": lambda honest, entries, weights: honest(entries, None)}, partial(rows_of_every_kind_are_answered_as_plain_ones, "magnitude_votes"), f"{TOO_FAR}|{OTHERWISE}"),
     Bug("moments of sparse columns with zeros that count by rows", {"ColumnMomentsQuery._of_stored": missing_entries_counted_by_rows}, partial(rows_of_every_kind_are_answered_as_plain_ones, "column_moments"), OTHERWISE),
     *(Bug(f"weights of people that stay where they were when their rows move ({name})", {"ResidentRows.by_unit": weights_left_behind}, partial(rows_of_every_kind_are_answered_as_plain_ones, name), OTHERWISE) for name in ("gradient", "score_moments")),
     Bug("a block of a stream that is cut in the order in which people come", {"BlockSession.feed": never_shuffled}, who_comes_before_a_cut_is_drawn, "came first"),

@@ -1,11 +1,21 @@
 """Bugs in private preprocessing that its queries do not show by themselves."""
 
+from dataclasses import replace
+from functools import partial
+
 import numpy as np
 from examples_of_transformers import make_rows
 from planted_bugs.bug import Bug, sets
 from twin_oracle import distance
 
-from skdp.preprocessing import DPMinMaxScaler, DPStandardScaler
+from skdp.preprocessing import (
+    DPKBinsDiscretizer,
+    DPMinMaxScaler,
+    DPQuantileTransformer,
+    DPRobustScaler,
+    DPSplineTransformer,
+    DPStandardScaler,
+)
 from skdp.privacy import gdp
 from skdp.testing import check_seed_stays_behind, record_fit, replay_fit
 
@@ -21,8 +31,8 @@ def apart(scaler):
     return distance(scaler, X, other)
 
 
-def ranges_are_found_within_their_budget():
-    mu, largest = apart(DPMinMaxScaler(epsilon=20.0))
+def ranges_are_found_within_their_budget(scaler=DPMinMaxScaler(epsilon=20.0)):  # noqa: B008
+    mu, largest = apart(scaler)
     assert largest <= 1, "a move beyond the sensitivity"
     assert mu <= gdp.mu(20.0, 1e-5), "further apart than promised"
 
@@ -52,12 +62,36 @@ def peeks(honest, self, X, *, reset, copy=False):
 
 
 def free_ranges(honest, self, event):
-    if event.query != "column_counts":
+    if event.query != "magnitude_votes":
         honest(self, event)
 
 
+def receipts_of_quantiles_cover_what_neighbours_show():
+    quantiles = DPQuantileTransformer(epsilon=20.0, bounds=(-1e6, 1e6))
+    mu, _ = apart(quantiles)
+    charged = sum(e.count * (e.sensitivity / e.noise_scale) ** 2 for e in quantiles.privacy_ledger_)
+    assert mu**2 <= charged, "more was told than was charged"
+
+
+def quantiles_follow_from_answers():
+    for make in (DPQuantileTransformer, DPKBinsDiscretizer, DPSplineTransformer, DPRobustScaler):
+        transformer = make(bounds=(-1e10, 1e10), random_state=0)
+        transcript = record_fit(transformer, make_rows(), None)
+        first = transformer.transform(make_rows())
+        replay_fit(transformer, 2 * make_rows(seed=5), None, transcript)
+        second = transformer.transform(make_rows())
+        assert abs(first - second).max() == 0, "rows decide beside the answers"
+
+
+def half_of_the_charge(honest, self, event):
+    honest(self, replace(event, noise_scale=2.0 * event.noise_scale))
+
+
 BUGS = (
-    Bug("noise for half the features", {"ColumnCountsQuery.sensitivity": lambda _, self, a: np.sqrt(self.edges.size / 2)}, ranges_are_found_within_their_budget, "beyond the sensitivity"),
+    Bug("quantiles that pay for half of the noise they lack", {"Ledger.charge": half_of_the_charge}, receipts_of_quantiles_cover_what_neighbours_show, "more was told than was charged"),
+    Bug("quantiles of neighbours priced by one level of the tree", {"ColumnTreeQuery.sensitivity": lambda _, self, a: np.sqrt(2.0 * self.bounds.low.size)}, partial(ranges_are_found_within_their_budget, DPQuantileTransformer(epsilon=20.0, bounds=(-1e6, 1e6))), "beyond the sensitivity"),
+    Bug("ranges of quantiles that are read off the rows", {"Transformer._checked": peeks, "QuantileLearner._settle": sets("bounds", lambda self: self.seen)}, quantiles_follow_from_answers, "another content"),
+    Bug("noise for half the features", {"ColumnCellsQuery.sensitivity": lambda _, self, a: np.sqrt(len(self.columns))}, ranges_are_found_within_their_budget, "beyond the sensitivity"),
     Bug("ranges that nobody pays for", {"Ledger.charge": free_ranges}, receipts_of_scalers_cover_what_neighbours_show, "more was told than was charged"),
     Bug("bounds of a scaler that are read off the rows", {"Transformer._checked": peeks, "DPStandardScaler._settle": sets("bounds", lambda self: self.seen)}, scalers_follow_from_answers, "another content"),
     Bug("a seed of a scaler that travels", {"PrivateTransformer.__getstate__": lambda _, self: vars(self).copy()}, seeds_of_scalers_stay_behind, "keeps its seed"),

@@ -8,6 +8,7 @@ from math import e, inf, sqrt
 from typing import ClassVar
 
 import numpy as np
+import pytest
 import scipy.sparse as sp
 from examples_of_gradient_differences import Bent
 from examples_of_queries import EXAMPLES
@@ -19,8 +20,9 @@ from skdp.privacy import Adjacency
 from skdp.privacy.accounting import Spend
 from skdp.privacy.mechanisms import noise_grid
 from skdp.privacy.queries import (
-    ColumnCountsQuery,
+    ColumnCellsQuery,
     ColumnMomentsQuery,
+    ColumnTreeQuery,
     GradientAndShareQuery,
     GradientDifferenceQuery,
     GradientNormQuery,
@@ -28,6 +30,7 @@ from skdp.privacy.queries import (
     GradientSizesQuery,
     HistogramQuery,
     InterceptGradientQuery,
+    MagnitudeVotesQuery,
     MomentsQuery,
     NormalEquationsQuery,
     RowMeansQuery,
@@ -668,8 +671,38 @@ def unbounded_scores(honest, self, block):
         yield np.column_stack([q, scored[:, -2:]])
 
 
-def counted_twice(honest, self, block):
-    return honest(self, block) * (1 if self.columns is None else 2)
+def votes_for_missing(honest, self, block):
+    return honest(self, replace(block, X=np.nan_to_num(block.X, nan=5.0)))
+
+
+def missing_entries_vote_for_nothing():
+    rows = DenseRows(np.array([[np.nan, 3.0, np.nan], [4.0, 3.0, np.nan]]), np.zeros(2))
+    found = MagnitudeVotesQuery((0, 1, 2)).evaluate(rows)
+    assert not found[2].any(), "a missing entry has voted"
+    assert found[1].sum() == pytest.approx(1 + sqrt(0.5)), "a vote is not whole"
+
+
+def counted_everywhere(honest, self, block):
+    missing = np.isnan(block.X).sum(axis=0)
+    return honest(self, block) + missing[:, None]
+
+
+def missing_entries_move_moments_within_their_sensitivity():
+    query = ColumnMomentsQuery(ColumnBounds(-np.ones(D), np.ones(D)), N)
+    here, there = (
+        query.evaluate(DenseRows(X, ZEROS)) for X in (np.zeros((N, D)), np.full((N, D), np.nan))
+    )
+    share = np.linalg.norm(here - there) / N / query.sensitivity(Adjacency.REPLACE_ONE)
+    assert share <= 1, f"moved by {share:.3g}"
+
+
+def missing_values_move_trees_within_their_sensitivity():
+    query = ColumnTreeQuery(ColumnBounds(np.zeros(D), np.ones(D)), 2)
+    X, other = np.full((2, N, D), np.nan)
+    other[0] = 0.3
+    moved = [query.evaluate(DenseRows(rows, ZEROS)) for rows in (X, other)]
+    share = np.linalg.norm(moved[0] - moved[1]) / query.sensitivity(Adjacency.REPLACE_ONE)
+    assert share <= 1, f"moved by {share:.3g}"
 
 
 BUGS = (
@@ -687,8 +720,14 @@ BUGS = (
     Bug("column moments without the factor of two", {"ColumnMomentsQuery.sensitivity": times(0.5)}, crafted(ColumnMomentsQuery), TOO_FAR),
     Bug("features that share one sensitivity", {"ColumnMomentsQuery.sensitivity": times(sqrt(1 / 3))}, crafted(ColumnMomentsQuery), TOO_FAR),
     Bug("squares of columns of too much weight", {"columns._WEIGHT": Value(2.0)}, within(columns), TOO_FAR),
-    Bug("columns that are asked about alone, counted twice", {"ColumnCountsQuery._of_block": counted_twice}, crafted(ColumnCountsQuery), TOO_FAR),
-    Bug("a second edge of a column that is not counted", {"ColumnCountsQuery.sensitivity": times(sqrt(0.5))}, crafted(ColumnCountsQuery), TOO_FAR),
+    Bug("missing entries of too much weight", {"columns._MISSING": Value(sqrt(3.0))}, missing_entries_move_moments_within_their_sensitivity, TOO_FAR),
+    Bug("votes of a row that are not divided among its entries", {"columns.divided_votes": lambda _, entries, weights: np.ones(entries.size) if weights is None else weights}, crafted(MagnitudeVotesQuery), TOO_FAR),
+    Bug("votes of a row that are divided as if lengths were sums of entries", {"MagnitudeVotesQuery.sensitivity": gives(1.0)}, crafted(MagnitudeVotesQuery), TOO_FAR),
+    Bug("votes for what is missing", {"MagnitudeVotesQuery._of_block": votes_for_missing}, missing_entries_vote_for_nothing, "a missing entry has voted"),
+    Bug("cells of columns that share one sensitivity", {"ColumnCellsQuery.sensitivity": gives(sqrt(2.0))}, crafted(ColumnCellsQuery), TOO_FAR),
+    Bug("a tree of counts priced by one of its levels", {"ColumnTreeQuery.sensitivity": lambda _, self, a: sqrt(2.0 * self.bounds.low.size)}, crafted(ColumnTreeQuery), TOO_FAR),
+    Bug("trees of counts of columns that share one sensitivity", {"ColumnTreeQuery.sensitivity": lambda _, self, a: sqrt(2.0 * self.levels)}, crafted(ColumnTreeQuery), TOO_FAR),
+    Bug("a missing value that is counted in every node of a tree", {"ColumnTreeQuery._of_block": counted_everywhere}, missing_values_move_trees_within_their_sensitivity, TOO_FAR),
     Bug("normal equations without their targets", {"NormalEquationsQuery.sensitivity": lambda _, self, a: sqrt(2.0) * self.problem.bounds.row_norm**2 / self.problem.n_samples}, crafted(NormalEquationsQuery), TOO_FAR),
     Bug("a mean of two parts in the normal equations", {"NormalEquationsQuery.sensitivity": lambda _, self, a: self.problem.bounds.row_norm**2 * sqrt(2 + 4 * self.balance) / self.problem.n_samples}, crafted(NormalEquationsQuery), TOO_FAR),
     Bug("a curvature whose score is not counted", {"ScoreAndCurvatureQuery.sensitivity": lambda _, self, a: sqrt(2.0) * self.influence.curvature / N}, crafted(ScoreAndCurvatureQuery), TOO_FAR),

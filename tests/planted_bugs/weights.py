@@ -28,8 +28,8 @@ Y, LABELS = X @ [1.0, -2.0, 0.5], (X[:, 0] > 0).astype(float)
 # Of the weights, not the number of rows.
 PROBLEM = Problem(Logistic(), 25, D, RowBounds(2.0), actual_rows=N)
 W, W0 = np.array([2.0, -1.0, 0.5]), np.array([1.5, -1.0, 0.5])
-# Moments and counts of columns, and means of scores, read no weights.
-WITHOUT = ("column_counts", "column_moments", "metric_means")
+# Moments of columns, and means of scores, read no weights.
+WITHOUT = ("column_moments", "metric_means")
 BY_NAME = {query.name: query for query in EXAMPLES if query.name not in WITHOUT}
 
 

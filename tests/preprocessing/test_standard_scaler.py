@@ -6,6 +6,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.preprocessing import StandardScaler
 
+from skdp import BudgetWarning
 from skdp.preprocessing import DPStandardScaler
 from skdp.privacy.accounting import gdp
 from skdp.testing import check_noise, exact_fit
@@ -112,7 +113,7 @@ def test_options_of_the_standard_scaler():
 def test_where_noise_hides_the_ranges_the_budget_goes_to_the_moments():
     X = np.random.default_rng(0).normal(size=(50, 2)) / 10
     scaler = DPStandardScaler(epsilon=0.5)
-    with pytest.warns(UserWarning, match="too small for this number of rows"):
+    with pytest.warns(BudgetWarning, match="will not be found in 50 rows"):
         scaler.fit(X)
     assert [event.query for event in scaler.privacy_ledger_] == ["column_moments"]
     assert scaler.privacy_spent_.epsilon == 0.5

@@ -103,9 +103,9 @@ def test_few_rows_give_a_rough_norm(seed):
 
 def test_few_rows_give_a_rough_interval():
     """Most of the time: at n = 500 the noise of a count is about a tenth of all rows."""
-    y = np.random.default_rng(0).uniform(1995, 2005, size=500)
+    y = np.random.default_rng(0).uniform(35, 65, size=500)
     found = [bounds_of(y, seed) for seed in range(20)]
-    good = [b for b in found if clipped(y, b) < 0.4 and b.high - b.low < 50]
+    good = [b for b in found if clipped(y, b) < 0.4 and b.high - b.low < 90]
     assert len(good) >= 14
 
 
@@ -131,7 +131,7 @@ def test_a_few_huge_rows_change_nothing_although_they_are_visible(budget):
 
 def test_rows_of_zeros_give_the_public_norm_without_a_complaint():
     assert norm_of(np.zeros((5000, 9))) == 3.0
-    assert bounds_of(np.zeros(5000)) == unseen_targets(centred=True)
+    assert 0 < bounds_of(np.zeros(5000)).high < 1e-12
 
 
 @pytest.mark.parametrize("constant", [42.0, -1e-6, 1e9])

@@ -28,7 +28,7 @@ from skdp import (
     report,
 )
 from skdp.model_selection import DPGridSearchCV, DPRandomizedSearchCV
-from skdp.preprocessing import BoundsScaler, DPMinMaxScaler, DPStandardScaler
+from skdp.preprocessing import BoundsScaler, DPMinMaxScaler, DPOneHotEncoder, DPStandardScaler
 from skdp.privacy import queries
 from skdp.privacy.accounting import gdp
 from skdp.problem.constraints import L1Ball
@@ -95,6 +95,12 @@ def two_relations():
     return make_pipeline(scaler, classifier(solver=GD(steps=3))).fit(X, BINARY)
 
 
+def categories_in_front():
+    encoder = DPOneHotEncoder(epsilon=3.0, delta=1e-5)
+    model = classifier(solver=GD(steps=3), delta=1e-5)
+    return make_pipeline(encoder, model).fit(np.sign(X), BINARY)
+
+
 def choices_behind_a_scaler():
     scaler = DPStandardScaler(bounds=(-1, 1), epsilon=0.5)
     return make_pipeline(scaler, sparse(solver="screening", feature_bound=None)).fit(X, REAL)
@@ -126,6 +132,7 @@ RECOMPUTED = {name: lambda name=name: by_solver(name) for name in SOLVERS} | {
     "many parts": stream_of_many_parts,
     "fitted twice": fitted_twice,
     "two relations": two_relations,
+    "categories": categories_in_front,
     "choices behind a scaler": choices_behind_a_scaler,
     "search": search_of_public_trials,
     "bandit, auto": lambda: bandit("auto"),

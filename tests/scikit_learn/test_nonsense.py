@@ -15,7 +15,18 @@ from skdp import (
     PrivacyBudget,
 )
 from skdp.model_selection import DPGridSearchCV
-from skdp.preprocessing import BoundsScaler, DPMinMaxScaler, DPStandardScaler, RowNormClipper
+from skdp.preprocessing import (
+    DPPCA,
+    BoundsScaler,
+    DPKBinsDiscretizer,
+    DPMinMaxScaler,
+    DPQuantileTransformer,
+    DPRobustScaler,
+    DPSplineTransformer,
+    DPStandardScaler,
+    DPTruncatedSVD,
+    RowNormClipper,
+)
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-1, 1, size=(60, 3))
@@ -35,6 +46,12 @@ LEARNERS = [
     DPGridSearchCV(logistic(), {"C": [0.5, 1.0]}, epsilon=20.0),
     DPStandardScaler(bounds=(-1, 1)),
     DPMinMaxScaler(),
+    DPQuantileTransformer(bounds=(-1, 1)),
+    DPKBinsDiscretizer(bounds=(-1, 1)),
+    DPSplineTransformer(bounds=(-1, 1)),
+    DPRobustScaler(bounds=(-1, 1)),
+    DPPCA(bounds=(-1, 1)),
+    DPTruncatedSVD(bounds=(-1, 1)),
     BoundsScaler(bounds=(-1, 1)),
     RowNormClipper(),
 ]

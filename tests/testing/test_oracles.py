@@ -35,7 +35,7 @@ def ask_all(oracle, shift=0.0):
         oracle.gradient(w, spend=oracle.budget.fraction(0.5).whole()),
         oracle.gradient_norm(w, spend=oracle.budget.fraction(0.5).whole(), clip_norm=0.3),
     ]
-    for of in ("row_norm", "target", "target_size"):
+    for of in ("row_norm", "target"):
         spend = oracle.budget.fraction(0.5).whole()
         answers.append(oracle.histogram(of, EDGES, spend=spend))
     return answers

@@ -6,6 +6,7 @@ from .calculus import (
     PerturbedGaussianDP,
     PureDP,
     SubsampledGaussianDP,
+    ThresholdedGaussianDP,
     ZeroConcentratedDP,
 )
 from .events import (
@@ -21,6 +22,7 @@ from .events import (
     SearchEvent,
     Site,
     SiteGaussianEvent,
+    ThresholdEvent,
 )
 from .ledger import Budget, Ledger, PrivacySpent, Spend
 from .promise import delta_for
@@ -49,6 +51,8 @@ __all__ = [
     "SiteGaussianEvent",
     "Spend",
     "SubsampledGaussianDP",
+    "ThresholdEvent",
+    "ThresholdedGaussianDP",
     "ZeroConcentratedDP",
     "delta_for",
 ]

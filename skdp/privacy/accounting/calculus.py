@@ -24,6 +24,7 @@ from .events import (
     PrefixSumEvent,
     PurePerturbationEvent,
     SampledGaussianEvent,
+    ThresholdEvent,
 )
 from .subsampling import SampledReleases
 
@@ -312,3 +313,59 @@ class SubsampledGaussianDP(Calculus):
     def epsilon(self, total: float, delta: float) -> float:
         """Epsilon of the whole block, however much of it was used, with Gaussian releases."""
         return subsampling.epsilon(self.sampled, total, delta)
+
+
+@dataclass(frozen=True)
+class ThresholdedGaussianDP(Calculus):
+    """Calculus for releases of cells above a threshold beside Gaussian releases.
+
+    The deltas of thresholds are taken off the whole delta from the start, so that it is a filter
+    for the Gaussian releases with what is left, also where these are chosen adaptively: theorem T1
+    of ``docs/proofs/histograms_and_counts.md``.
+
+    Parameters
+    ----------
+    threshold_delta : float
+        Delta, in (0, 1), that is reserved for a threshold. One with a larger delta is refused.
+    releases : int, default=1
+        How many such releases it is reserved for.
+    """
+
+    threshold_delta: float
+    releases: int = 1
+
+    def reserved(self, event: Event) -> tuple[float, int] | None:
+        """The delta that is reserved, and for how many releases."""
+        return self.reserves[0] if isinstance(event, ThresholdEvent) else None
+
+    @property
+    def reserves(self) -> tuple[tuple[float, int], ...]:
+        """The one reserve."""
+        return ((self.threshold_delta, self.releases),)
+
+    @property
+    def set_aside(self) -> float:
+        """The delta of all thresholds together."""
+        return self.releases * self.threshold_delta
+
+    def _cost_of_other(self, event: Event) -> float | None:
+        if isinstance(event, ThresholdEvent):
+            return event.mu_squared if event.threshold_delta <= self.threshold_delta else inf
+        return event.mu_squared if isinstance(event, PrefixSumEvent) else None
+
+    def limit(self, epsilon: float, delta: float) -> float:
+        """Square of the largest mu that implies (epsilon, delta)-DP beside the threshold."""
+        return gdp.mu(epsilon, self._left(delta)) ** 2
+
+    def epsilon(self, total: float, delta: float) -> float:
+        """Exact epsilon of the Gaussian releases at the delta that the threshold leaves."""
+        return gdp.epsilon(sqrt(total), self._left(delta))
+
+    def _left(self, delta: float) -> float:
+        left = delta - self.set_aside
+        if not left > 0:
+            raise ValueError(
+                f"ThresholdedGaussianDP needs a delta above that of its thresholds, got {delta:g} "
+                f"for {self.set_aside:g}; set less aside for them."
+            )
+        return left

@@ -125,6 +125,49 @@ class GaussianEvent(Event):
 
 
 @dataclass(frozen=True, kw_only=True)
+class ThresholdEvent(Event):
+    """Names of cells that nobody has declared, whose counts with Gaussian noise exceed a threshold.
+
+    It is the composition of a Gaussian release of l2 ``sensitivity`` and noise of standard
+    deviation ``noise_scale``, which costs ``(sensitivity / noise_scale)**2`` in mu^2, and of one
+    that is (0, ``threshold_delta``)-DP, which adds to the delta of whatever it is composed with
+    (theorem T1 of ``docs/proofs/histograms_and_counts.md``).
+
+    Attributes
+    ----------
+    threshold_delta : float
+        Largest probability, in (0, 1), with which any cell is published that one person alone is
+        in.
+    """
+
+    mechanism: str = field(init=False, repr=False, default="threshold")
+
+    threshold_delta: float
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        given = self.threshold_delta
+        self._need(0 < given < 1, "a delta in (0, 1) of its threshold", given)
+
+    @property
+    def counts(self) -> GaussianEvent:
+        """The Gaussian release that it is made of."""
+        return GaussianEvent(
+            query=self.query,
+            purpose=self.purpose,
+            sensitivity=self.sensitivity,
+            noise_scale=self.noise_scale,
+            count=self.count,
+            part=self.part,
+        )
+
+    @property
+    def mu_squared(self) -> float:
+        """Price in mu^2 of one release, beside ``threshold_delta``."""
+        return self.ratio * self.ratio
+
+
+@dataclass(frozen=True, kw_only=True)
 class ExponentialEvent(Event):
     """A choice by the exponential mechanism, or equivalently by Gumbel report-noisy-max.
 

@@ -15,6 +15,7 @@ from .random_slope import (
 from .sampled_gaussian import SampledGaussian
 from .site_masks import exposure, exposure_bound, exposure_of_all_pairs
 from .site_noise import SiteNoise, Trust
+from .threshold import ThresholdMechanism
 from .toeplitz import Toeplitz
 from .tree import Tree
 
@@ -28,6 +29,7 @@ __all__ = [
     "PurePerturbation",
     "SampledGaussian",
     "SiteNoise",
+    "ThresholdMechanism",
     "Toeplitz",
     "Tree",
     "Trust",

@@ -54,13 +54,15 @@ def noisy_on_grid(
     noise: SecretNoise,
     *,
     stretch: float = 1.0,
+    counts: bool = False,
 ) -> np.ndarray:
     """The answer on its grid plus fresh noise on the grid; a fresh array.
 
     The sensitivity has the margin of the grid. ``stretch`` is a factor of the noise, which may be
-    random and secret: the grid does not depend on it.
+    random and secret: the grid does not depend on it. Neither does it depend on the number of
+    entries if these are ``counts``, whole numbers, which are on every grid of spacing 1 or less.
     """
-    g = spacing(sensitivity, noise_scale, value.size)
+    g = spacing(sensitivity, noise_scale, 1 if counts else value.size)
     out = np.asarray(value * (1.0 / g))
     np.rint(out, out=out)
     added = noise.rounded(value.shape, stretch * noise_scale / g)

@@ -1,7 +1,13 @@
 """The queries an oracle answers, each with the proof of its sensitivity."""
 
 from .base import GumbelQuery, PerturbedQuery, Query
-from .columns import ColumnCountsQuery, ColumnMomentsQuery
+from .categories import CategoryCountsQuery
+from .columns import (
+    ColumnCellsQuery,
+    ColumnMomentsQuery,
+    ColumnTreeQuery,
+    MagnitudeVotesQuery,
+)
 from .counts import HistogramQuery, OutcomeCountsQuery, TotalWeightQuery
 from .gradient import GradientNormQuery, GradientQuery, InterceptGradientQuery
 from .gradient_difference import GradientDifferenceQuery, around_both
@@ -29,8 +35,10 @@ from .site_gradients import SiteGradientsQuery, SiteRequest
 from .stream_terms import StreamScoresQuery, StreamTerm, StreamTermQuery
 
 __all__ = [
-    "ColumnCountsQuery",
+    "CategoryCountsQuery",
+    "ColumnCellsQuery",
     "ColumnMomentsQuery",
+    "ColumnTreeQuery",
     "GradientAndShareQuery",
     "GradientDifferenceQuery",
     "GradientNormQuery",
@@ -40,6 +48,7 @@ __all__ = [
     "GumbelQuery",
     "HistogramQuery",
     "InterceptGradientQuery",
+    "MagnitudeVotesQuery",
     "MetricMeansQuery",
     "MomentsQuery",
     "NormalEquationsQuery",

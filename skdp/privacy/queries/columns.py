@@ -1,4 +1,4 @@
-"""Queries about single features: counts below edges, and means of values and of their squares."""
+"""Queries about single features: sizes, places, trees of counts, means of values and squares."""
 
 from __future__ import annotations
 
@@ -14,77 +14,218 @@ from ...problem.column_bounds import ColumnBounds
 from ..adjacency import Adjacency
 from ..rounding import of_sum
 from ..rows.base import RowStore
-from ..rows.bounded_rows import RawBlock
+from ..rows.bounded_rows import STEPS, RawBlock
 from .base import CountQuery, GaussianQuery
 
+# Entries vote for powers of 2 of their sizes, from the first to the second.
+LEAST_EXPONENT, LARGEST_EXPONENT = -50, 50
+EXPONENTS = LARGEST_EXPONENT - LEAST_EXPONENT + 1
 _WEIGHT = sqrt(2.0)
 _OFFSET = 0.75
+# Weight of an entry that is missing: as long as the longest that is not.
+_MISSING = sqrt(1.125)
 # A square and the offset, which cancel, are together longer than what is left, by up to this.
 _SPREAD = 3.0
 
 
 @dataclass(frozen=True, eq=False)
-class ColumnCountsQuery(CountQuery):
-    r"""``sum_i v_i ([x_ij < e_jk] - 1/2)`` for feature j and its edge k, with weights v_i of rows.
+class MagnitudeVotesQuery(CountQuery):
+    r"""Votes of the entries for their features' signs and powers of 2, of shape (k, 2, 101).
 
-    The answer has the shape (d, k).
+    An entry x that is finite and none of 0, 1 and -1 votes for the cell of its feature, its sign
+    and the e in [-50, 50] with ``2^(e-1) <= |x| < 2^e``, the nearest if there is none. In a row
+    with m such entries each vote counts ``v / sqrt(m)``, for the weight v of the row.
 
     Parameters
     ----------
-    edges : ndarray of shape (d, k)
-        Edges of each feature that is asked about, in any order.
-    sizes : bool, default=False
-        Whether absolute values are compared with the edges.
-    columns : tuple of int, optional
-        The d features that are asked about, all different; by default all there are.
+    columns : tuple of int
+        The k features that may vote, all different.
 
     Guarantees
     ----------
-    - Replacing a row moves each entry by at most 1: ``sqrt(d k)`` in l2, attained where every
-      feature goes from below its edges to above them. Zeroing it out moves each by exactly 1/2:
-      ``sqrt(d k) / 2``, which is what the half is taken off for. Rows of weights v and u in
-      [0, 1] move an entry by at most ``(v + u) / 2``.
-    - Features that are not asked about do not move the answer: what is said of d features holds
-      for the table of those alone.
-    - Values that are not numbers are below no edge.
+    - A row adds a non-negative vector of length at most v <= 1. Two such vectors are at most
+      ``sqrt(2)`` apart, whatever the number of features: replacing a row moves the answer by at
+      most that, attained by rows that vote for different cells, and zeroing it out by at most 1.
+      Rows of a privacy unit count by their shares, so that together they add such a vector, too.
+      Proof: theorem C5 of ``docs/proofs/columns_and_metrics.md``.
+    - Features that are not asked about do not move the answer.
     """
 
-    name: ClassVar[str] = "column_counts"
+    name: ClassVar[str] = "magnitude_votes"
 
-    edges: np.ndarray
-    sizes: bool = False
-    columns: tuple[int, ...] | None = None
+    columns: tuple[int, ...]
 
     def sensitivity(self, adjacency: Adjacency) -> float:
-        """``sqrt(d k)`` under replace-one, half of it under zero-out."""
-        return adjacency.of_counts(self.edges.size)
+        """``sqrt(2)`` under replace-one, 1 under zero-out."""
+        return adjacency.of_histogram()
 
     def public(self) -> tuple[object, ...]:
-        """The edges, whether absolute values are compared with them, and the features if some."""
-        return (self.edges, self.sizes, *(() if self.columns is None else (self.columns,)))
+        """The features."""
+        return (self.columns,)
 
     def _of_block(self, block: RawBlock) -> np.ndarray:
-        m, X, v = len(block.y), block.X, block.bounded_weights
-        d = len(self.edges)
-        if self.columns is not None:
-            X = X[:, list(self.columns)]
-        out = np.empty(self.edges.shape)
+        rows, columns, values = entries_of(block.X, self.columns)
+        votes = np.isfinite(values) & (values != 0) & (np.abs(values) != 1)
+        rows, columns, values = rows[votes], columns[votes], values[votes]
+        exponents = np.clip(np.frexp(values)[1], LEAST_EXPONENT, LARGEST_EXPONENT) - LEAST_EXPONENT
+        cells = (2 * columns + (values < 0)) * EXPONENTS + exponents
+        entries = np.bincount(rows, minlength=len(block.y))
+        counted = divided_votes(entries, block.bounded_weights)
+        size = 2 * EXPONENTS * len(self.columns)
+        # Of no votes at all it would be whole numbers.
+        out = np.bincount(cells, counted[rows], minlength=size).astype(np.float64)
+        return out.reshape(len(self.columns), 2, EXPONENTS)
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnCellsQuery(CountQuery):
+    """Numbers of rows, or their total weight, by cell of each of k features; of shape (k, m + 4).
+
+    Each feature has m cells of one length, from which values of exactly 0 are left out; then come
+    the cells of values below, of values above, of zeros and of what is not a number.
+
+    Parameters
+    ----------
+    low, high : ndarray of shape (k,)
+        Ends of the intervals that are cut into cells.
+    cells : int
+        Number m of cells of each.
+    columns : tuple of int
+        The k features, all different.
+
+    Guarantees
+    ----------
+    - A row adds its weight to one cell of each feature. Replacing it moves each feature's part by
+      at most ``sqrt(2)`` and the answer by ``sqrt(2 k)``, attained where all features change their
+      cells; zeroing it out by ``sqrt(k)``. Features that are not asked about do not move it.
+    """
+
+    name: ClassVar[str] = "column_cells"
+
+    low: np.ndarray
+    high: np.ndarray
+    cells: int
+    columns: tuple[int, ...]
+
+    def sensitivity(self, adjacency: Adjacency) -> float:
+        """``sqrt(2 k)`` under replace-one, ``sqrt(k)`` under zero-out."""
+        return adjacency.of_histogram() * sqrt(len(self.columns))
+
+    def public(self) -> tuple[object, ...]:
+        """The cells and the features."""
+        return (self.low, self.high, self.cells, self.columns)
+
+    def _of_block(self, block: RawBlock) -> np.ndarray:
+        m, k, v = self.cells, len(self.columns), block.bounded_weights
+        rows, columns, values = entries_of(block.X, self.columns)
+        step = (self.high - self.low) / m
+        places = np.floor((values - self.low[columns]) / step[columns])
+        cells = np.where(places < 0, m, np.where(places >= m, m + 1, places))
+        cells[values == 0] = m + 2
+        cells[np.isnan(values)] = m + 3
+        cells = cells.astype(np.intp) + (m + 4) * columns
+        weights = None if v is None else v[rows]
+        out = np.bincount(cells, weights, minlength=k * (m + 4)).reshape(k, m + 4)
+        out = out.astype(np.float64)
+        # What sparse rows do not store is zero.
+        out[:, m + 2] += (len(block.y) if v is None else v.sum()) - out.sum(axis=1)
+        return out
+
+
+def divided_votes(entries: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
+    """What each vote of a row counts: its weight over the root of the number of its entries.
+
+    On the grid of weights, on which sums are exact in any order.
+    """
+    root = np.sqrt(np.maximum(entries, 1))
+    # Upwards unless it is exact, so that no row becomes longer than its weight.
+    root[root != np.rint(root)] *= 1.0 + 2.0**-50
+    return np.floor((1.0 if weights is None else weights) * STEPS / root) / STEPS
+
+
+def entries_of(
+    X: np.ndarray | sp.csr_array | sp.csr_matrix, columns: tuple[int, ...]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Row, place among ``columns`` and value of the entries of these, stored ones if X is sparse.
+
+    Values are in double precision; of dense rows all that are not zero, or no number, are there.
+    """
+    if isinstance(X, np.ndarray):
+        some = X[:, list(columns)]
+        rows, places = np.nonzero(some)
+        return rows, places, some[rows, places].astype(np.float64)
+    place = np.full(X.shape[1], -1)
+    place[list(columns)] = np.arange(len(columns))
+    rows, places = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr)), place[X.indices]
+    asked = places >= 0
+    return rows[asked], places[asked], X.data[asked].astype(np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class ColumnTreeQuery(CountQuery):
+    r"""Number of rows in each node of a tree over the range of each feature, or their total weight.
+
+    The range is cut into ``4 ** levels`` cells of one width, the leaves; each four neighbours have
+    a parent, up to four nodes at the top. The answer has the shape (d, 1 + 4 + ... + 4^levels):
+    missing values first, then the nodes from the top down.
+
+    Parameters
+    ----------
+    bounds : ColumnBounds
+        Range of each of the d features. Values beyond count in the cell at the end.
+    levels : int
+        Number of levels of nodes.
+
+    Guarantees
+    ----------
+    - A row is in one node of each level for each feature, or in the place of what is missing.
+      Replacing it moves the answer by at most ``sqrt(2 levels d)``, attained where every feature
+      goes from one end of its range to the other; zeroing it out by at most ``sqrt(levels d)``.
+      Proof: ``docs/proofs/histograms_and_counts.md``.
+    """
+
+    name: ClassVar[str] = "column_tree"
+
+    bounds: ColumnBounds
+    levels: int
+
+    def sensitivity(self, adjacency: Adjacency) -> float:
+        """``sqrt(2 levels d)`` under replace-one, ``sqrt(levels d)`` under zero-out."""
+        return adjacency.of_histogram() * sqrt(self.levels * self.bounds.low.size)
+
+    def public(self) -> tuple[object, ...]:
+        """The ranges and the number of levels."""
+        return (self.bounds.low, self.bounds.high, self.levels)
+
+    def _of_block(self, block: RawBlock) -> np.ndarray:
+        (m, d), X, v = block.X.shape, block.X, block.bounded_weights
+        weights, size = np.ones(m) if v is None else v, 4**self.levels + 1
+        if isinstance(X, np.ndarray):
+            values, features = X.astype(np.float64).ravel(), np.tile(np.arange(d), m)
+            of_entry = np.repeat(weights, d)
+        else:
+            values, features = X.data.astype(np.float64), X.indices
+            of_entry = np.repeat(weights, np.diff(X.indptr))
+        cells = self._cells(values, features) + size * features
+        counts = np.bincount(cells, of_entry, minlength=d * size).reshape(d, size)
         if not isinstance(X, np.ndarray):
-            per_entry = None if v is None else np.repeat(v, np.diff(X.indptr))
-            stored = np.bincount(X.indices, per_entry, minlength=d)
-        total, ones = float(m) if v is None else float(v.sum()), np.ones(m, dtype=np.float32)
-        for k, edges in enumerate(self.edges.T):
-            if isinstance(X, np.ndarray):
-                below = edges > (np.abs(X) if self.sizes else X)
-                # In single precision, which holds numbers of rows of a block, twice as fast.
-                out[:, k] = ones @ below.astype(np.float32) if v is None else v @ below
-            else:
-                entries = np.abs(X.data) if self.sizes else X.data
-                under = entries < edges[X.indices]
-                chosen = None if per_entry is None else per_entry[under]
-                below = np.bincount(X.indices[under], chosen, minlength=d)
-                out[:, k] = below + (total - stored) * (edges > 0.0)
-        return out - 0.5 * total
+            # Zeros are counted, not looked at.
+            every = np.arange(d)
+            stored = np.bincount(features, of_entry, minlength=d)
+            counts[every, self._cells(np.zeros(d), every)] += weights.sum() - stored
+        cut = counts[:, 1:]
+        nodes = (cut.reshape(d, 4**k, -1).sum(axis=2) for k in range(1, self.levels + 1))
+        return np.column_stack([counts[:, 0], *nodes])
+
+    def _cells(self, values: np.ndarray, features: np.ndarray) -> np.ndarray:
+        """Cell of each value, from 1 on; 0 if it is missing. Overwrites the values."""
+        low, half = self.bounds.low[features], self.bounds.half_width[features]
+        missing, last = np.isnan(values), 4**self.levels - 1
+        # Clipped first: a difference of huge numbers may be beyond the largest float.
+        np.clip(values, low, self.bounds.high[features], out=values)
+        values = (values - low) / half * (0.5 * 4**self.levels)
+        values[missing] = -1.0
+        return 1 + np.minimum(values, last).astype(np.intp)
 
 
 class UnitMoments(GaussianQuery):
@@ -151,10 +292,17 @@ class UnitMoments(GaussianQuery):
 
 @dataclass(frozen=True, eq=False)
 class ColumnMomentsQuery(UnitMoments):
-    """Moments of the d features on the scale of their public bounds.
+    """Moments of the d features on the scale of their public bounds, and what is missing of each.
 
     ``u_j = clip((x_j - c_j) / h_j, -1, 1)``, with ``c_j`` the middle and ``h_j`` half the width of
-    the interval of feature j. Entries that are not numbers count as the middle.
+    the interval of feature j. Entries that are not numbers add nothing to the moments, and
+    ``sqrt(9 / 8)`` to the third line of the answer, which has the shape (3, d).
+
+    Guarantees
+    ----------
+    - The third line costs nothing, under either relation: an entry that is missing is as long as
+      the longest, and ``3 / 2`` from any other, where two others may be 2 apart. Proof: theorem C1
+      of ``docs/proofs/columns_and_metrics.md``.
     """
 
     name: ClassVar[str] = "column_moments"
@@ -171,28 +319,42 @@ class ColumnMomentsQuery(UnitMoments):
         """The bounds."""
         return (self.bounds.low, self.bounds.high)
 
+    def missing(self, answer: np.ndarray) -> np.ndarray:
+        """Share of the rows in which each feature is missing, from an answer.
+
+        Its noise is that of a mean divided by ``sqrt(9 / 8)``.
+        """
+        return answer[2] / _MISSING
+
     def _of_block(self, block: RawBlock) -> np.ndarray:
         X, shares = block.X, block.shares
         if isinstance(X, np.ndarray):
             u = self._scaled(X.astype(np.float64), slice(None))
-            return self.of_scaled(u, shares)
-        sums, squares = self._of_stored(X, shares)
-        rows = len(block.y) if shares is None else float(shares.sum())
-        return np.stack([sums, _WEIGHT * (squares - _OFFSET * rows)])
+            out, lost = self.of_scaled(u, shares), np.isnan(X)
+            missing = lost.sum(axis=0) if shares is None else shares @ lost
+        else:
+            sums, squares, missing = self._of_stored(X, shares)
+            rows = len(block.y) if shares is None else float(shares.sum())
+            out = np.stack([sums, _WEIGHT * (squares - _OFFSET * rows)])
+        out[1] += _WEIGHT * _OFFSET * missing
+        return np.vstack([out, _MISSING * missing])
 
     def _of_stored(
         self, X: sp.csr_array | sp.csr_matrix, shares: np.ndarray | None
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Sums of u and of its square for sparse rows, whose zeros are counted, not looked at."""
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Sums of u and of its square for sparse rows, and numbers of missing entries.
+
+        Zeros are counted, not looked at.
+        """
         m, d = X.shape
         u = self._scaled(X.data.astype(np.float64), X.indices)
         at_zero = self._scaled(np.zeros(d), slice(None))
         s = np.ones(m) if shares is None else shares
         of_entry = np.repeat(s, np.diff(X.indptr))
-        missing = s.sum() - np.bincount(X.indices, of_entry, minlength=d)
-        sums = np.bincount(X.indices, of_entry * u, minlength=d) + missing * at_zero
-        squares = np.bincount(X.indices, of_entry * u * u, minlength=d) + missing * at_zero**2
-        return sums, squares
+        zeros = s.sum() - np.bincount(X.indices, of_entry, minlength=d)
+        sums = np.bincount(X.indices, of_entry * u, minlength=d) + zeros * at_zero
+        squares = np.bincount(X.indices, of_entry * u * u, minlength=d) + zeros * at_zero**2
+        return sums, squares, np.bincount(X.indices, of_entry * np.isnan(X.data), minlength=d)
 
     def _scaled(self, values: np.ndarray, features: np.ndarray | slice) -> np.ndarray:
         """Values of these features on the scale of their bounds. Overwrites them."""

@@ -13,7 +13,7 @@ from ..rows.bounded_rows import RawBlock
 from ..rows.predicted_rows import PredictedBlock
 from .base import CellsQuery, CountQuery, coded, counted
 
-Histogrammed = Literal["row_norm", "target", "target_size"]
+Histogrammed = Literal["row_norm", "target"]
 Outcome = Literal["correctness", "prediction", "score"]
 
 
@@ -23,9 +23,9 @@ class HistogramQuery(CellsQuery):
 
     Parameters
     ----------
-    of : {'row_norm', 'target', 'target_size'}
-        What is counted: the l2 norm of the features, the target, or its absolute value; all as
-        they came, before any clipping, but for the scale.
+    of : {'row_norm', 'target'}
+        What is counted: the l2 norm of the features, or the target; both as they came, before any
+        clipping, but for the scale.
     edges : ndarray of shape (m,)
         Increasing. Bin k holds values in ``[edges[k-1], edges[k])``; bin 0 lies below all edges
         and bin m above, so that every row falls in exactly one of m + 1 bins.
@@ -53,7 +53,7 @@ class HistogramQuery(CellsQuery):
             values = block.norms if self.scaling is None else block.norms_on(self.scaling)
         else:
             y = block.y if self.column is None else block.y[:, self.column]
-            values = y if self.of == "target" else np.abs(y)
+            values = y
         return counted(values, self.edges, block.bounded_weights)
 
 

@@ -10,6 +10,7 @@ from .base import (
 )
 from .bounded_rows import MOST_ROWS, BoundedBlock, DerivativeBounds, RawBlock, cut
 from .buffer import RowBuffer
+from .category_rows import MISSING, Category, CategoryRows, category_of, coded_categories, value_of
 from .chunked import ChunkedRows, Chunks
 from .dask_rows import DaskRows, Tasks, is_collection
 from .in_memory import DenseRows, SparseRows
@@ -22,10 +23,13 @@ from .score_cache import ScoreCache
 from .site_rows import SiteChunks, SiteRows, site_sums
 
 __all__ = [
+    "MISSING",
     "MOST_ROWS",
     "BlockStore",
     "BoundedBlock",
     "BoundedRows",
+    "Category",
+    "CategoryRows",
     "ChunkedRows",
     "Chunks",
     "DaskRows",
@@ -49,6 +53,8 @@ __all__ = [
     "SparseRows",
     "Tasks",
     "added",
+    "category_of",
+    "coded_categories",
     "cut",
     "is_collection",
     "opened",
@@ -57,5 +63,6 @@ __all__ = [
     "site_sums",
     "sparse_lengths",
     "total",
+    "value_of",
     "with_marks",
 ]

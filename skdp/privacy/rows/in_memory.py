@@ -86,7 +86,7 @@ class SparseRows(ResidentRows):
             out = out.copy()
             out.sum_duplicates()
             # A sum of finite parts may be beyond the largest float.
-            np.nan_to_num(out.data, copy=False)
+            np.nan_to_num(out.data, copy=False, nan=np.nan)
         return out
 
     def _lengths(self) -> tuple[int, int]:

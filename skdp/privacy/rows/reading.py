@@ -68,6 +68,47 @@ def columns_of(y: Any) -> int | None:
     return int(shape[1]) if len(shape) == 2 else None
 
 
+def columns_of_table(X: Any) -> list[np.ndarray]:
+    """Columns of a table of entries of any type, as arrays.
+
+    A list of rows keeps the type of each entry, and a frame that of each column.
+
+    Raises
+    ------
+    ValueError
+        If it is no dense table of at least one row and one column. Entries are not quoted.
+    """
+    columns: list[np.ndarray] | None
+    if hasattr(X, "columns") and hasattr(X, "__getitem__"):
+        by_place = getattr(X, "iloc", None)
+        columns = attempted(
+            lambda: [
+                np.asarray(X[name] if by_place is None else by_place[:, j])
+                for j, name in enumerate(X.columns)
+            ]
+        )
+    else:
+        table = attempted(np.asarray, X)
+        if not hasattr(X, "dtype") and (table is None or table.dtype.kind not in "biufc"):
+            # Each entry keeps its type: in an array of texts a number would be one.
+            table = attempted(np.array, X, dtype=object)
+        columns = None if table is None or table.ndim != 2 else [*table.T]
+        if table is not None and table.ndim == 2 and not table.size:
+            what = "sample" if table.shape[1] else "feature"
+            raise ValueError(
+                f"Found array with 0 {what}(s) (shape={table.shape}) while a minimum of 1 is "
+                "required."
+            )
+    if not columns or any(column.ndim != 1 or not column.size for column in columns):
+        raise ValueError(
+            f"A table of at least one row and one column is needed, got {sized(X)}. Reshape your "
+            "data, with array.reshape(-1, 1) if it has one feature."
+        )
+    if any(column.dtype.kind == "c" for column in columns):
+        raise ValueError("Complex data not supported; numbers or texts are needed.")
+    return columns
+
+
 def places_among(known: np.ndarray, given: Any) -> np.ndarray | None:
     """Places of labels among the known ones, which are sorted; None if there are others."""
 
@@ -142,7 +183,8 @@ def redacted(check: Callable[..., Any], *args: Any, **options: Any) -> Any:
     try:
         with strict_checks():
             checked = check(*args, **options)
-        return _finite(checked) if _zeroing.get() else checked
+        missing = options.get("ensure_all_finite") == "allow-nan"
+        return _finite(checked, missing) if _zeroing.get() else checked
     except (MemoryError, NotFittedError):
         # These are about no entry.
         raise
@@ -228,20 +270,21 @@ def in_order(X: Any, y: Any, n_features: int, dtypes: Sequence[Any]) -> bool:
     )
 
 
-def _finite(checked: Any) -> Any:
+def _finite(checked: Any, missing: bool) -> Any:
     """Result of a check with zeros for entries that are not finite; a copy if there are.
 
-    Zero is a function of the entry alone, so neighbours stay neighbours.
+    Those that are no numbers stay where ``missing`` says that the caller takes them. Zero is a
+    function of the entry alone, so neighbours stay neighbours.
     """
     if isinstance(checked, tuple):
-        return tuple(map(_finite, checked))
+        return tuple(_finite(part, missing) for part in checked)
     if sp.issparse(checked):
-        data = _finite(checked.data)
+        data = _finite(checked.data, missing)
         if data is not checked.data:
             checked = checked.copy()
             checked.data = data
     elif getattr(getattr(checked, "dtype", None), "kind", "") == "f":
-        finite = np.isfinite(checked)
+        finite = np.isfinite(checked) | (np.isnan(checked) if missing else False)
         if not np.all(finite):
             return np.where(finite, checked, checked.dtype.type(0))
     return checked

@@ -1,0 +1,400 @@
+"""Categories as columns of zeros and ones, of which the frequent ones are found privately."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from numbers import Integral, Real
+from typing import Any, ClassVar, final
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils import check_array
+from sklearn.utils._param_validation import Interval
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
+
+from ..exceptions import warn_user
+from ..privacy.accounting.calculus import Calculus
+from ..privacy.oracle import Oracle
+from ..privacy.oracle_factory import PrivacyTerms
+from ..privacy.rows.base import RowStore
+from ..privacy.rows.bounded_rows import Rows
+from ..privacy.rows.category_rows import (
+    MISSING,
+    Category,
+    CategoryRows,
+    category_of,
+    coded_categories,
+    value_of,
+)
+from ..privacy.rows.privacy_units import PrivacyUnits
+from ..privacy.rows.reading import columns_of_table, redacted, strict_checks
+from ..validation import ENCODERS, keep_parameters, one_of, shown, with_advice
+from .base import PrivateTransformer
+from .column_categories import (
+    calculus_of_categories,
+    check_rows_for_categories,
+    private_column_categories,
+)
+
+_INSTEAD = "Pass categories=[...] if they are known, or a larger epsilon, or more rows."
+_INFREQUENT = "infrequent_sklearn"
+
+
+@final
+class DPOneHotEncoder(PrivateTransformer):
+    r"""Encode categories as columns of zeros and ones, the frequent ones found privately.
+
+    All columns whose categories are not given are counted in one release. With c of them each row
+    is in one category of each, so that counts move by at most ``sqrt(2 c)`` under replace-one.
+    Categories whose noisy counts exceed
+
+    .. math:: \tau = 1 + \sigma\, \Phi^{-1}\bigl((1 - \delta_t)^{1/c}\bigr), \qquad
+              \sigma = \sqrt{2 c} / \mu
+
+    are published, where :math:`\delta_t` is a hundredth of delta. All others share one column and
+    are called infrequent, as in scikit-learn; so are categories that come up later.
+
+    Parameters
+    ----------
+    epsilon : float, default=1.0
+        Budget of this step alone; a model behind it has its own. ``float('inf')`` adds no noise.
+    delta : float, optional
+        Slack, the smaller of 1e-5 and n^-1.1 for n rows by default. A hundredth of it is for the
+        threshold.
+    categories : 'auto', list or dict, default='auto'
+        Categories that are known without the data: a list with an entry for each column, or a
+        dictionary by column name. An entry is a list of categories, or None or ``'auto'`` if they
+        are to be found; columns that a dictionary does not name are found. Nothing is spent on
+        columns that are given, and nothing at all if all are. The categories of a pandas
+        ``Categorical`` are not taken, since they usually come from the rows.
+    handle_unknown : {'infrequent_if_exist', 'ignore'}, default='infrequent_if_exist'
+        What becomes of a category that was neither found nor given: the column of infrequent
+        categories, which every column has whose categories were found, or zeros. Those of columns
+        that were given are zeros.
+    min_frequency : int or float, optional
+        Noisy count, or share of the rows, below which categories are infrequent, if that is above
+        the threshold.
+    max_categories : int, optional
+        Largest number of columns for each feature that is found, the infrequent one included; the
+        most frequent categories stay.
+    sparse_output : bool, default=False
+        Whether the result is a CSR matrix. Beside dense columns a ``ColumnTransformer`` would make
+        it dense or not by the share of zeros, which depends on the rows.
+    dtype : number type, default=float
+        Type of the result.
+    adjacency : {'replace_one', 'zero_out'}, default='replace_one'
+        When data sets count as neighbours; the promise of the model behind should be the same.
+    random_state : int, RandomState, Generator or None, default=None
+        Anything but None makes the noise reproducible, and warns: for tests only.
+
+    Attributes
+    ----------
+    categories_ : list of ndarray
+        Categories of each column, given or found, without the infrequent ones. Numbers come before
+        texts, and NaN stands for what is missing, last. Whole numbers are integers.
+    counts_ : list of (ndarray or None)
+        Noisy counts of the categories that were found; of people where rows are theirs. None for
+        columns that were given.
+    threshold_ : float or None
+        The threshold; None if all categories were given.
+    noise_scale_ : float or None
+        Standard deviation of the noise on a count; likewise.
+    n_samples_seen_ : int
+        Number of rows, or of privacy units.
+    delta_ : float
+        Slack of the guarantee: ``delta``, or what it is by default.
+    privacy_spent_ : PrivacySpent
+        What ``fit`` has spent.
+    privacy_ledger_ : tuple of Event
+        The releases behind it.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of features, if X has any.
+
+    See Also
+    --------
+    sklearn.preprocessing.OneHotEncoder : Free of privacy loss if all categories are listed.
+
+    Notes
+    -----
+    With ``privacy_unit`` each person counts in one category of each column: that of most of the
+    person's rows. Without it, a category that several rows of one person have may be published.
+
+    The threshold decides what is published, so the release is not Gaussian: it adds its
+    :math:`\delta_t` to the delta of whatever it is composed with, and receipts say so. Proof:
+    theorem T1 of ``docs/proofs/histograms_and_counts.md``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdp.preprocessing import DPOneHotEncoder
+    >>> rng = np.random.default_rng(0)
+    >>> towns = rng.choice(["Bern", "Chur", "Thun", "Wil"], p=[0.5, 0.3, 0.199, 0.001], size=5000)
+    >>> encoder = DPOneHotEncoder(epsilon=0.5).fit(towns.reshape(-1, 1))
+    >>> encoder.get_feature_names_out(["town"])
+    array(['town_Bern', 'town_Chur', 'town_Thun', 'town_infrequent_sklearn'],
+          dtype=object)
+    >>> encoder.transform([["Chur"], ["Wil"]])
+    array([[0., 1., 0., 0.],
+           [0., 0., 0., 1.]])
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **PrivateTransformer._parameter_constraints,
+        "categories": [one_of("auto"), None, list, dict],
+        "handle_unknown": [one_of("infrequent_if_exist", "ignore")],
+        "min_frequency": [
+            None,
+            Interval(Integral, 1, None, closed="left"),
+            Interval(Real, 0, 1, closed="neither"),
+        ],
+        "max_categories": [None, Interval(Integral, 1, None, closed="left")],
+        "sparse_output": ["boolean"],
+        "dtype": [object],
+    }
+
+    categories: Any
+    handle_unknown: str
+    min_frequency: float | None
+    max_categories: int | None
+    sparse_output: bool
+    dtype: Any
+
+    categories_: list[np.ndarray]
+    counts_: list[np.ndarray | None]
+    threshold_: float | None
+    noise_scale_: float | None
+
+    @with_advice(ENCODERS)
+    def __init__(
+        self,
+        *,
+        epsilon: float = 1.0,
+        delta: float | None = None,
+        categories: Any = "auto",
+        handle_unknown: str = "infrequent_if_exist",
+        min_frequency: float | None = None,
+        max_categories: int | None = None,
+        sparse_output: bool = False,
+        dtype: Any = np.float64,
+        adjacency: str = "replace_one",
+        random_state: Any = None,
+    ) -> None:
+        keep_parameters(self, locals())
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Names of the columns of the result.
+
+        Parameters
+        ----------
+        input_features : array-like of str, optional
+            Names of the features; by default those that ``fit`` has seen, or x0, x1 and so on.
+
+        Returns
+        -------
+        ndarray of str objects
+            Name and category, joined by an underscore.
+        """
+        check_is_fitted(self)
+        names = _check_feature_names_in(self, input_features)
+        return np.array(
+            [
+                f"{name}_{category}"
+                for name, found, more in zip(names, self.categories_, self._others, strict=True)
+                for category in [*found.tolist(), *([_INFREQUENT] * more)]
+            ],
+            dtype=object,
+        )
+
+    @strict_checks()
+    def inverse_transform(self, X: Any) -> np.ndarray:
+        """Bring encoded rows back to categories.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n_samples, n_encoded_features)
+            Encoded rows.
+
+        Returns
+        -------
+        ndarray of object, shape (n_samples, n_features)
+            Categories; 'infrequent_sklearn' for those that share that column, and None where all
+            columns of a feature are zero.
+        """
+        check_is_fitted(self)
+        X = redacted(check_array, X, accept_sparse="csr")
+        dense = X.toarray() if sp.issparse(X) else X
+        ends = np.cumsum([0, *self._widths])
+        if dense.shape[1] != ends[-1]:
+            raise ValueError(
+                f"DPOneHotEncoder needs encoded rows of {ends[-1]} columns, got {dense.shape}."
+            )
+        out = np.full((len(dense), len(self.categories_)), None, dtype=object)
+        for j, (found, more) in enumerate(zip(self.categories_, self._others, strict=True)):
+            part = dense[:, ends[j] : ends[j + 1]]
+            if part.shape[1]:
+                names = np.array([*found.tolist(), *([_INFREQUENT] * more)], dtype=object)
+                some = part.any(axis=1)
+                out[some, j] = names[part.argmax(axis=1)[some]]
+        return out
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.categorical = tags.input_tags.string = tags.input_tags.allow_nan = True
+        tags.transformer_tags.preserves_dtype = []
+        return tags
+
+    @property
+    def _sparse(self) -> bool:
+        return False
+
+    @property
+    def _always_dense(self) -> bool:
+        return not self.sparse_output
+
+    def _calculus(self, delta: float) -> Calculus:
+        return calculus_of_categories(delta)
+
+    def _checked(self, X: Any, *, reset: bool, copy: bool = False) -> list[np.ndarray]:
+        self._check_layout(X)
+        columns = columns_of_table(X)
+        # For names and the number of features.
+        redacted(validate_data, self, X, reset=reset, skip_check_array=True)
+        return columns
+
+    def _stored(self, checked: Any, units: PrivacyUnits | None) -> RowStore:
+        return CategoryRows(checked, units)
+
+    def _settle(self) -> None:
+        self._given()
+
+    def _given(self) -> list[list[Category] | None]:
+        """Categories that the parameter gives for each column, None for those to be found."""
+        d, given = self.n_features_in_, self.categories
+        if given is None or isinstance(given, str):
+            return [None] * d
+        if isinstance(given, Mapping):
+            names = [*getattr(self, "feature_names_in_", range(d))]
+            unknown = [name for name in given if name not in names]
+            if unknown:
+                raise ValueError(
+                    "DPOneHotEncoder needs categories of columns that X has, got those of "
+                    f"{', '.join(map(shown, unknown))}."
+                )
+            given = [given.get(name) for name in names]
+        if len(given) != d:
+            raise ValueError(
+                f"DPOneHotEncoder needs categories with an entry for each of {d} columns, got "
+                f"{len(given)}; an entry is a list, or None if its categories are to be found."
+            )
+        return [_listed(j, entry) for j, entry in enumerate(given)]
+
+    @property
+    def _to_find(self) -> tuple[int, ...]:
+        return tuple(j for j, known in enumerate(self._given()) if known is None)
+
+    def _foresee(self, n_samples: int, terms: PrivacyTerms) -> None:
+        check_rows_for_categories(type(self).__name__, self._to_find, n_samples, terms, _INSTEAD)
+
+    def _learn(self, oracle: Oracle, n_samples: int) -> None:
+        columns, given = self._to_find, self._given()
+        self.threshold_ = self.noise_scale_ = None
+        self.counts_ = [None] * len(given)
+        chosen = [[] if known is None else known for known in given]
+        if columns:
+            answer = private_column_categories(oracle, columns, self.delta_)
+            self.threshold_, self.noise_scale_ = answer.threshold, answer.scale
+            for j in columns:
+                chosen[j], self.counts_[j] = self._kept(answer.counts[j], n_samples)
+        self.categories_ = [_as_array(categories) for categories in chosen]
+        if none := [self._name(j) for j in columns if not chosen[j]]:
+            warn_user(
+                "DPOneHotEncoder found no category that is frequent enough to be seen in "
+                f"{', '.join(none)}: all rows are in one column there. Pass categories=[...] if "
+                "they are known, or leave these columns out.",
+                UserWarning,
+            )
+
+    def _kept(
+        self, counts: Mapping[Category, float], n_samples: int
+    ) -> tuple[list[Category], np.ndarray]:
+        """Categories that stay, and their noisy counts."""
+        least = self.min_frequency or 0
+        # A share is less than 1.
+        least *= n_samples if least < 1 else 1
+        found = [(category, count) for category, count in counts.items() if count >= least]
+        if self.max_categories is not None:
+            most = self.max_categories - (self.handle_unknown == "infrequent_if_exist")
+            largest = sorted(found, key=lambda one: -one[1])[:most]
+            found = [one for one in found if one in largest]
+        return [category for category, _ in found], np.array([count for _, count in found])
+
+    def _name(self, j: int) -> str:
+        names = getattr(self, "feature_names_in_", None)
+        return f"column {j}" if names is None else str(names[j])
+
+    @property
+    def _others(self) -> list[bool]:
+        """Tell of each column whether one for its infrequent categories comes out of it."""
+        infrequent = self.handle_unknown == "infrequent_if_exist"
+        return [counts is not None and infrequent for counts in self.counts_]
+
+    @property
+    def _widths(self) -> list[int]:
+        return [
+            len(found) + more for found, more in zip(self.categories_, self._others, strict=True)
+        ]
+
+    def _applied(self, X: Any) -> Rows:
+        places = np.empty((X[0].size, len(X)), dtype=np.intp)
+        first = np.cumsum([0, *self._widths])
+        for j, (column, found, more) in enumerate(
+            zip(X, self.categories_, self._others, strict=True)
+        ):
+            place = {category_of(value): k for k, value in enumerate(found.tolist())}
+            # Below zero, whatever the first column is: in none.
+            other = len(found) if more else -1 - first[j]
+            categories, codes = coded_categories(column)
+            among = [place.get(category, other) for category in categories]
+            places[:, j] = first[j] + np.array(among, dtype=np.intp)[codes]
+        coded = places >= 0
+        shape = len(places), int(first[-1])
+        if not self.sparse_output:
+            out = np.zeros(shape, dtype=self.dtype)
+            out[np.nonzero(coded)[0], places[coded]] = 1
+            return out
+        ends = np.append(0, np.cumsum(coded.sum(axis=1)))
+        ones = np.ones(int(ends[-1]), dtype=self.dtype)
+        return sp.csr_matrix((ones, places[coded], ends), shape=shape)
+
+
+def _listed(j: int, entry: Any) -> list[Category] | None:
+    """Categories as a parameter lists them for a column."""
+    if entry is None or (isinstance(entry, str) and entry == "auto"):
+        return None
+    if isinstance(entry, str) or not isinstance(entry, list | tuple | np.ndarray):
+        raise ValueError(
+            f"DPOneHotEncoder needs a list of categories, None or 'auto' for column {j}, got "
+            f"{shown(entry)}."
+        )
+    found = [category_of(value) for value in entry]
+    if len(set(found)) < len(found):
+        raise ValueError(f"DPOneHotEncoder needs different categories for column {j}.")
+    return found
+
+
+def _as_array(categories: list[Category]) -> np.ndarray:
+    """Categories as an array, of numbers if all of them are, or are missing."""
+    values = [value_of(category) for category in categories]
+    kinds = {type(value) for c, value in zip(categories, values, strict=True) if c != MISSING}
+    if values and (kinds <= {int, float} or kinds == {bool}):
+        try:
+            found = np.array(values)
+            if MISSING not in categories or kinds != {bool}:
+                return found
+        except OverflowError:
+            pass
+    out = np.empty(len(values), dtype=object)
+    out[:] = values
+    return out

@@ -1,0 +1,301 @@
+"""Missing values filled in by means, medians or commonest categories that are found privately."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, final
+
+import numpy as np
+from sklearn.impute import SimpleImputer
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
+
+from ..exceptions import warn_user
+from ..privacy.accounting.calculus import Calculus, GaussianDP
+from ..privacy.oracle import Oracle
+from ..privacy.oracle_factory import PrivacyTerms
+from ..privacy.rows.base import RowStore
+from ..privacy.rows.category_rows import MISSING, CategoryRows, coded_categories, value_of
+from ..privacy.rows.privacy_units import PrivacyUnits
+from ..privacy.rows.reading import columns_of_table, redacted
+from ..validation import IMPUTERS, keep_parameters, one_of, with_advice
+from .base import PrivateTransformer
+from .column_categories import (
+    calculus_of_categories,
+    check_rows_for_categories,
+    private_column_categories,
+)
+from .column_quantiles import private_column_distributions
+from .scaler import ranges_of_all
+
+# Of the budget, for bounds that are not given.
+_RANGE_SHARE = 0.5
+# Standard deviations by which values have to be seen that are not missing.
+_SEEN = 4.0
+_NUMERIC = "biuf"
+
+
+@final
+class DPSimpleImputer(PrivateTransformer):
+    r"""Fill in missing values by statistics of the columns that are released privately.
+
+    Means are released with the moments of all columns at once, and medians with the quantiles of
+    all columns; missing values count for nothing in either, at no cost. The commonest categories
+    are those of the largest noisy counts above a threshold, see :class:`DPOneHotEncoder`.
+
+    Parameters
+    ----------
+    strategy : {'mean', 'median', 'most_frequent', 'constant'}, default='mean'
+        What is filled in: a statistic of each column, the last but one also of columns of texts, or
+        ``fill_value``, which spends nothing.
+    fill_value : number or str, optional
+        What ``'constant'`` fills in, and ``'most_frequent'`` where it sees no category. By default
+        0 in columns of numbers and ``'missing_value'`` in others.
+    add_indicator : bool, default=False
+        Whether columns follow that say where values were missing, one for each feature, whether it
+        has gaps or not, which is for nobody to know.
+    epsilon : float, default=1.0
+        Budget of this step alone; a model behind it has its own. ``float('inf')`` adds no noise.
+    delta : float, optional
+        Slack, the smaller of 1e-5 and n^-1.1 for n rows by default.
+    bounds : (low, high) or mapping, optional
+        For means and medians, known without the data: each a number for all features or one for
+        each feature; or a dictionary of pairs (low, high) by column name. None finds an interval
+        for each feature with half of the budget.
+    adjacency : {'replace_one', 'zero_out'}, default='replace_one'
+        When data sets count as neighbours; the promise of the model behind should be the same.
+    random_state : int, RandomState, Generator or None, default=None
+        Anything but None makes the noise reproducible, and warns: for tests only.
+
+    Attributes
+    ----------
+    statistics_ : ndarray of shape (`n_features_in_`,)
+        What is filled in, of each column.
+    bounds_ : tuple of ndarray or None
+        Low and high ends within which means or medians were taken, each of shape
+        (`n_features_in_`,).
+    n_samples_seen_ : int
+        Number of rows.
+    delta_ : float
+        Slack of the guarantee: ``delta``, or what it is by default.
+    privacy_spent_ : PrivacySpent
+        What ``fit`` has spent.
+    privacy_ledger_ : tuple of Event
+        The releases behind it.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of features, if X has any.
+
+    See Also
+    --------
+    sklearn.impute.SimpleImputer : Free with strategy='constant' and keep_empty_features=True.
+
+    Notes
+    -----
+    Missing are NaN, None and what pandas has for them. A column of which no value is seen beside
+    the noise gets the middle of its bounds, or ``fill_value``, with a warning; none is left out.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdp.preprocessing import DPSimpleImputer
+    >>> ages = np.random.default_rng(0).normal(40, 10, size=(5000, 1))
+    >>> ages[::7] = np.nan
+    >>> imputer = DPSimpleImputer(epsilon=0.5, bounds=(0, 120)).fit(ages)
+    >>> bool(abs(imputer.statistics_[0] - 40) < 3)
+    True
+    >>> bool(np.isnan(imputer.transform(ages)).any())
+    False
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **PrivateTransformer._parameter_constraints,
+        "strategy": [one_of("mean", "median", "most_frequent", "constant")],
+        "fill_value": [object],
+        "add_indicator": ["boolean"],
+        "bounds": [None, "array-like"],
+    }
+
+    strategy: str
+    fill_value: Any
+    add_indicator: bool
+    bounds: Any
+
+    statistics_: np.ndarray
+    bounds_: tuple[np.ndarray, np.ndarray] | None
+
+    @with_advice(IMPUTERS)
+    def __init__(
+        self,
+        *,
+        strategy: str = "mean",
+        fill_value: Any = None,
+        add_indicator: bool = False,
+        epsilon: float = 1.0,
+        delta: float | None = None,
+        bounds: Any = None,
+        adjacency: str = "replace_one",
+        random_state: Any = None,
+    ) -> None:
+        keep_parameters(self, locals())
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Names of the columns of the result.
+
+        Parameters
+        ----------
+        input_features : array-like of str, optional
+            Names of the features; by default those that ``fit`` has seen, or x0, x1 and so on.
+
+        Returns
+        -------
+        ndarray of str objects
+            The names, and those of indicators, as scikit-learn calls them.
+        """
+        check_is_fitted(self)
+        names = _check_feature_names_in(self, input_features)
+        gaps = [f"missingindicator_{name}" for name in names] if self.add_indicator else []
+        return np.array([*names, *gaps], dtype=object)
+
+    def to_sklearn(self) -> Any:
+        """The fitted imputer as scikit-learn's own, to be served where skdp is not installed.
+
+        Returns
+        -------
+        SimpleImputer
+            It transforms as this one does, where NaN stands for what is missing.
+        """
+        check_is_fitted(self)
+        # Of a single row every statistic is that row, and beside one of gaps every column has one.
+        rows = np.stack([self.statistics_, np.full_like(self.statistics_, np.nan)])
+        kind = "mean" if rows.dtype.kind == "f" else "most_frequent"
+        plain = SimpleImputer(strategy=kind, add_indicator=self.add_indicator).fit(rows)
+        if hasattr(self, "feature_names_in_"):
+            plain.feature_names_in_ = self.feature_names_in_.copy()
+        return plain
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.string = tags.input_tags.categorical = not self._of_numbers
+        return tags
+
+    @property
+    def _sparse(self) -> bool:
+        return False
+
+    @property
+    def _takes_missing(self) -> bool:
+        return True
+
+    @property
+    def _of_numbers(self) -> bool:
+        return self.strategy in ("mean", "median")
+
+    def _calculus(self, delta: float) -> Calculus:
+        return calculus_of_categories(delta) if self.strategy == "most_frequent" else GaussianDP()
+
+    def _checked(self, X: Any, *, reset: bool, copy: bool = False) -> Any:
+        if self._of_numbers:
+            return super()._checked(X, reset=reset, copy=copy)
+        self._check_layout(X)
+        columns = columns_of_table(X)
+        # For names and the number of features.
+        redacted(validate_data, self, X, reset=reset, skip_check_array=True)
+        return columns
+
+    def _stored(self, checked: Any, units: PrivacyUnits | None) -> RowStore:
+        if self._of_numbers:
+            return super()._stored(checked, units)
+        # Types of columns are public.
+        self._numeric = [column.dtype.kind in _NUMERIC for column in checked]
+        return CategoryRows(checked, units)
+
+    def _settle(self) -> None:
+        if self._of_numbers and self.bounds is not None:
+            self._given_bounds(self.bounds)
+
+    def _foresee(self, n_samples: int, terms: PrivacyTerms) -> None:
+        if self.strategy == "most_frequent":
+            columns = tuple(range(self.n_features_in_))
+            instead = "Use strategy='constant', or pass a larger epsilon, or more rows."
+            check_rows_for_categories(type(self).__name__, columns, n_samples, terms, instead)
+
+    def _learn(self, oracle: Oracle, n_samples: int) -> None:
+        self.bounds_ = None
+        if not self._of_numbers:
+            self.statistics_ = self._common(oracle)
+            return
+        d = self.n_features_in_
+        if self.bounds is None:
+            bounds = ranges_of_all(oracle, oracle.budget.fraction(_RANGE_SHARE), n_samples, d)
+        else:
+            bounds = self._given_bounds(self.bounds)
+        self.bounds_ = bounds.low, bounds.high
+        spend = oracle.budget.whole()
+        if self.strategy == "median":
+            found = private_column_distributions(oracle, bounds, n_samples, spend)
+            centre, seen = found.quantiles(np.array([0.5]))[0], found.seen
+        else:
+            oracle.note("means of columns")
+            moments = oracle.column_moments(bounds, n_samples, spend=spend)
+            assert moments.missing is not None
+            present = 1.0 - moments.missing
+            seen = present > _SEEN * moments.scale
+            # As much as is not seen to be missing: the number of rows is known.
+            present = np.where(moments.missing > _SEEN * moments.scale, present, 1.0)
+            means = np.clip(moments.means / np.where(seen, present, 1.0), -1.0, 1.0)
+            centre = bounds.centre + bounds.half_width * means
+        self._warn_of_unseen(seen, "the middle of its bounds")
+        self.statistics_ = np.where(seen, centre, bounds.centre)
+
+    def _common(self, oracle: Oracle) -> np.ndarray:
+        """Commonest category of each column, or the constant."""
+        d = self.n_features_in_
+        usual = [0 if numeric else "missing_value" for numeric in self._numeric]
+        if self.fill_value is not None:
+            usual = [self.fill_value] * d
+        if self.strategy == "most_frequent":
+            counts = private_column_categories(oracle, tuple(range(d)), self.delta_).counts
+            seen = np.zeros(d, dtype=bool)
+            for j, of_column in counts.items():
+                named = {c: count for c, count in of_column.items() if c != MISSING}
+                if named:
+                    usual[j] = value_of(max(named, key=lambda c: named[c]))
+                    seen[j] = True
+            self._warn_of_unseen(seen, "fill_value")
+        if all(self._numeric) and all(isinstance(value, int | float) for value in usual):
+            return np.array(usual, dtype=np.float64)
+        out = np.empty(d, dtype=object)
+        out[:] = usual
+        return out
+
+    def _warn_of_unseen(self, seen: np.ndarray, instead: str) -> None:
+        names = getattr(self, "feature_names_in_", None)
+        unseen = [f"column {j}" if names is None else str(names[j]) for j in np.flatnonzero(~seen)]
+        if unseen:
+            warn_user(
+                f"DPSimpleImputer sees no value beside the noise in {', '.join(unseen)}, where "
+                f"{instead} is filled in. Leave these columns out, or pass a larger epsilon.",
+                UserWarning,
+            )
+
+    def _applied(self, X: Any) -> np.ndarray:
+        if not self._of_numbers:
+            return self._filled(X)
+        gaps = np.isnan(X)
+        X[gaps] = np.broadcast_to(self.statistics_, X.shape)[gaps]
+        return np.hstack([X, gaps.astype(X.dtype)]) if self.add_indicator else X
+
+    def _filled(self, columns: list[np.ndarray]) -> np.ndarray:
+        out = np.empty((columns[0].size, len(columns)), dtype=object)
+        gaps = np.zeros(out.shape, dtype=bool)
+        for j, column in enumerate(columns):
+            categories, codes = coded_categories(column)
+            gaps[:, j] = np.array([c == MISSING for c in categories])[codes]
+            out[:, j] = column
+            out[gaps[:, j], j] = self.statistics_[j]
+        numeric = self.statistics_.dtype.kind == "f"
+        numeric = numeric and all(column.dtype.kind in _NUMERIC for column in columns)
+        kind = np.result_type(np.float32, *columns) if numeric else object
+        filled = out.astype(kind, copy=False)
+        return np.hstack([filled, gaps]) if self.add_indicator else filled

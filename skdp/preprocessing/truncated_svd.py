@@ -1,0 +1,134 @@
+"""Singular vectors of rows, found privately."""
+
+from __future__ import annotations
+
+from numbers import Integral
+from typing import Any, ClassVar, final
+
+from sklearn.decomposition import TruncatedSVD
+from sklearn.utils._param_validation import Interval
+
+from ..validation import SCALERS, keep_parameters, with_advice
+from .private_components import ComponentsLearner
+
+_EXACT = "Components are the eigenvectors of private second moments: leave it out."
+
+
+@final
+class DPTruncatedSVD(ComponentsLearner):
+    r"""Project rows, which are not centred, on the directions in which they are longest.
+
+    As :class:`DPPCA` without centring, so that sparse rows stay sparse until they are projected.
+
+    Parameters
+    ----------
+    n_components : int, default=2
+        Number of components.
+    epsilon : float, default=1.0
+        Budget of this step alone; a model behind it has its own. ``float('inf')`` adds no noise.
+    delta : float, optional
+        Slack, the smaller of 1e-5 and n^-1.1 for n rows by default.
+    bounds : (low, high) or mapping, optional
+        Each a number for all features or one for each feature, known without the data; or a
+        dictionary of pairs (low, high) by column name. None finds an interval for each feature with
+        a quarter of the budget.
+    adjacency : {'replace_one', 'zero_out'}, default='replace_one'
+        When data sets count as neighbours; the promise of the model behind should be the same.
+    random_state : int, RandomState, Generator or None, default=None
+        Anything but None makes the noise reproducible, and warns: for tests only.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_components, `n_features_in_`)
+        Directions in which rows are longest, in the units of the features.
+    explained_variance_ : ndarray of shape (n_components,)
+        Variances along them, no less than what noise leaves to see.
+    explained_variance_ratio_ : ndarray of shape (n_components,)
+        The same as shares of the sum of the variances of the features.
+    singular_values_ : ndarray of shape (n_components,)
+        Roots of the sums of squares along the components.
+    bounds_ : tuple of ndarray
+        Low and high ends that were used, given or found, each of shape (`n_features_in_`,).
+    n_samples_seen_ : int
+        Number of rows.
+    delta_ : float
+        Slack of the guarantee: ``delta``, or what it is by default.
+    privacy_spent_ : PrivacySpent
+        What ``fit`` has spent.
+    privacy_ledger_ : tuple of Event
+        The releases behind it.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of features, if X has any.
+
+    See Also
+    --------
+    DPPCA : With centring.
+
+    Notes
+    -----
+    All second moments of the features are released, so that there may be a few thousand of them
+    at most, and far fewer if noise is not to hide them. Rows have no weights here, because the
+    total of weights is not public.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skdp.preprocessing import DPTruncatedSVD
+    >>> X = np.random.default_rng(0).uniform(size=(20_000, 3)) * [5, 1, 1]
+    >>> svd = DPTruncatedSVD(n_components=1, bounds=(0, 5)).fit(X)
+    >>> bool(svd.components_[0, 0] > 0.9), svd.transform(X).shape
+    (True, (20000, 1))
+    """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
+        **ComponentsLearner._parameter_constraints,
+        "n_components": [Interval(Integral, 1, None, closed="left")],
+    }
+
+    n_components: int
+
+    @with_advice(
+        {
+            **SCALERS,
+            **dict.fromkeys(
+                ("algorithm", "n_iter", "tol", "n_oversamples", "power_iteration_normalizer"),
+                _EXACT,
+            ),
+        }
+    )
+    def __init__(
+        self,
+        *,
+        n_components: int = 2,
+        epsilon: float = 1.0,
+        delta: float | None = None,
+        bounds: Any = None,
+        adjacency: str = "replace_one",
+        random_state: Any = None,
+    ) -> None:
+        keep_parameters(self, locals())
+
+    @property
+    def _sparse(self) -> bool:
+        return True
+
+    @property
+    def _always_dense(self) -> bool:
+        return True
+
+    @property
+    def _centred(self) -> bool:
+        return False
+
+    def _number(self) -> int:
+        return self.n_components
+
+    def _plain(self) -> TruncatedSVD:
+        out = TruncatedSVD(n_components=self.n_components)
+        out.components_ = self.components_
+        out.explained_variance_ = self.explained_variance_
+        out.explained_variance_ratio_ = self.explained_variance_ratio_
+        out.singular_values_ = self.singular_values_
+        return out

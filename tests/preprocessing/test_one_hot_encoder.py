@@ -1,0 +1,363 @@
+"""Categories that are found privately, and what becomes of all others."""
+
+import pickle
+from math import inf, sqrt
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from frames import polars
+from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+from sklearn.utils.estimator_checks import check_estimator
+
+from skdp import (
+    DPLogisticRegression,
+    PrivacySpent,
+    SeededNoiseWarning,
+    privacy_spent,
+    privatize,
+)
+from skdp.exceptions import NoPrivacyWarning
+from skdp.preprocessing import DPOneHotEncoder, DPStandardScaler
+from skdp.privacy import PrivateOracle, gdp, opened_by
+from skdp.testing import check_seed_stays_behind, record_fit, replay_fit
+
+pytestmark = pytest.mark.filterwarnings("ignore::skdp.SeededNoiseWarning")
+N, DELTA = 3000, 1e-5
+TOWNS, SIZES = ["Bern", "Chur", "Thun"], [1, 2, 3]
+
+
+def table(seed=0, rare=()):
+    """Towns and sizes; what is rare comes last."""
+    rng = np.random.default_rng(seed)
+    out = np.empty((N, 2), dtype=object)
+    out[:, 0], out[:, 1] = rng.choice(TOWNS, N), rng.choice(SIZES, N)
+    for k, row in enumerate(rare):
+        out[N - 1 - k] = row
+    return out
+
+
+def encoder(**options):
+    return DPOneHotEncoder(**{"delta": DELTA, "random_state": 0} | options)
+
+
+def test_what_is_found_is_encoded_as_scikit_learn_does_and_the_rest_is_infrequent():
+    X = table(rare=[("Wil", 3), ("Zug", 9)])
+    fitted = encoder().fit(X)
+    assert [c.tolist() for c in fitted.categories_] == [TOWNS, SIZES]
+    plain = OneHotEncoder(
+        categories=[TOWNS, SIZES], handle_unknown="ignore", sparse_output=False
+    ).fit(X)
+    out = fitted.transform(X)
+    np.testing.assert_array_equal(out[:, [0, 1, 2, 4, 5, 6]], plain.transform(X))
+    np.testing.assert_array_equal(out[:, 3], ~np.isin(X[:, 0], TOWNS))
+    np.testing.assert_array_equal(out.sum(axis=1), 2)
+    names = fitted.get_feature_names_out(["town", "size"])
+    assert [*names[:4]] == ["town_Bern", "town_Chur", "town_Thun", "town_infrequent_sklearn"]
+    assert [*names[4:]] == ["size_1", "size_2", "size_3", "size_infrequent_sklearn"]
+    back = fitted.inverse_transform(out)
+    kept = np.isin(X[:, 0], TOWNS)
+    assert (back[kept, 0] == X[kept, 0]).all()
+    assert (back[~kept, 0] == "infrequent_sklearn").all()
+
+
+def test_zeros_stand_for_what_is_ignored():
+    X = table()
+    fitted = encoder(handle_unknown="ignore").fit(X)
+    out = fitted.transform(np.array([["Wil", 1], ["Bern", 9]], dtype=object))
+    np.testing.assert_array_equal(out, [[0, 0, 0, 1, 0, 0], [1, 0, 0, 0, 0, 0]])
+    assert fitted.inverse_transform(out).tolist() == [[None, 1], ["Bern", None]]
+    with pytest.raises(ValueError, match="encoded rows of 6 columns"):
+        fitted.inverse_transform(out[:, :5])
+
+
+def test_sparse_output_holds_the_same():
+    X = table(rare=[("Wil", 3)])
+    dense, sparse = (encoder(sparse_output=s).fit_transform(X) for s in (False, True))
+    assert sparse.format == "csr"
+    np.testing.assert_array_equal(sparse.toarray(), dense)
+    ignored = [encoder(sparse_output=s, handle_unknown="ignore") for s in (False, True)]
+    dense, sparse = (e.fit(X).transform(X) for e in ignored)
+    np.testing.assert_array_equal(sparse.toarray(), dense)
+    assert encoder(dtype=np.float32).fit_transform(X).dtype == np.float32
+
+
+def test_counts_are_those_of_the_rows_but_for_noise_and_none_is_below_the_threshold():
+    X = table()
+    fitted = encoder(epsilon=1.0).fit(X)
+    for j, (found, counts) in enumerate(zip(fitted.categories_, fitted.counts_, strict=True)):
+        exact = [(X[:, j] == value).sum() for value in found]
+        assert np.abs(counts - exact).max() < 6 * fitted.noise_scale_
+        assert counts.min() > fitted.threshold_
+    assert fitted.privacy_spent_ == PrivacySpent(1.0, DELTA)
+    (event,) = fitted.privacy_ledger_
+    assert fitted.noise_scale_ == event.noise_scale
+    assert event.sensitivity == pytest.approx(2.0, rel=1e-4)
+    spent = gdp.epsilon(event.sensitivity / event.noise_scale, DELTA - event.threshold_delta)
+    assert spent == pytest.approx(1.0, rel=1e-9)
+    assert event.threshold_delta == pytest.approx(0.01 * DELTA)
+
+
+def test_nothing_is_spent_on_columns_that_are_given():
+    X = table()
+    for given in ([[*TOWNS, "Wil"], SIZES], ([*TOWNS], np.array(SIZES))):
+        fitted = encoder(categories=[*given]).fit(X)
+        assert fitted.privacy_spent_ == PrivacySpent(0.0, 0.0)
+        assert fitted.privacy_ledger_ == ()
+        assert fitted.counts_ == [None, None]
+        assert fitted.threshold_ is None
+        assert fitted.transform([["Uri", 1]]).sum() == 1
+    one = encoder(categories=[TOWNS, None]).fit(X)
+    assert one.privacy_ledger_[0].sensitivity == pytest.approx(sqrt(2), rel=1e-4)
+    assert [*one.get_feature_names_out()][:4] == ["x0_Bern", "x0_Chur", "x0_Thun", "x1_1"]
+    assert one.counts_[0] is None
+    # Given ones stay in their order.
+    assert encoder(categories=[TOWNS[::-1], SIZES]).fit(X).categories_[0].tolist() == TOWNS[::-1]
+
+
+def test_a_dictionary_names_columns():
+    pd = pytest.importorskip("pandas", reason="needs pandas: pip install 'skdp[test]'")
+    frame = pd.DataFrame(table(), columns=["town", "size"])
+    fitted = encoder(categories={"size": SIZES}).fit(frame)
+    assert fitted.counts_[1] is None
+    assert fitted.categories_[0].tolist() == TOWNS
+    for wrong, complaint in [
+        ({"wealth": [1]}, "columns that X has, got those of 'wealth'"),
+        ([SIZES], "an entry for each of 2 columns, got 1"),
+        ([SIZES, "all"], "for column 1, got 'all'"),
+        ([SIZES, [1, 1.0]], "different categories for column 1"),
+    ]:
+        with pytest.raises(ValueError, match=complaint):
+            encoder(categories=wrong).fit(frame)
+
+
+def test_frames_give_names_and_types_of_columns_are_not_taken_for_facts():
+    pd = pytest.importorskip("pandas", reason="needs pandas: pip install 'skdp[test]'")
+    X = table(rare=[("Wil", 9)])
+    frame = pd.DataFrame({"town": pd.Categorical(X[:, 0]), "size": X[:, 1].astype(float)})
+    assert "Wil" in frame.town.cat.categories
+    fitted = encoder().set_output(transform="pandas").fit(frame)
+    out = fitted.transform(frame)
+    assert [*out.columns] == [*fitted.get_feature_names_out()]
+    assert out.columns[0] == "town_Bern"
+    assert "town_Wil" not in out.columns
+    # A column of floats has the names of one of integers.
+    assert out.columns[4] == "size_1"
+    np.testing.assert_array_equal(out.to_numpy(), encoder().fit_transform(X))
+    with pytest.raises(ValueError, match="feature names"):
+        fitted.transform(frame[["size", "town"]])
+
+
+def test_polars_tables_are_taken_and_given():
+    pl = polars()
+    X = table()
+    frame = pl.DataFrame({"town": [*X[:, 0]], "size": [*X[:, 1]]})
+    out = encoder().set_output(transform="polars").fit_transform(frame)
+    assert isinstance(out, pl.DataFrame)
+    assert out.columns[4] == "size_1"
+
+
+def test_what_is_missing_is_one_category():
+    pd = pytest.importorskip("pandas", reason="needs pandas: pip install 'skdp[test]'")
+    X = table()
+    X[::3, 0] = [None, np.nan, pd.NA, "Bern"] * (N // 12)
+    X[::2, 1] = np.nan
+    fitted = encoder().fit(X)
+    assert fitted.categories_[0].tolist()[:3] == TOWNS
+    assert fitted.categories_[0].size == 4
+    assert np.isnan(fitted.categories_[0][3])
+    np.testing.assert_array_equal(fitted.categories_[1], [1.0, 2.0, 3.0, np.nan])
+    assert fitted.get_feature_names_out()[3] == "x0_nan"
+    missing = pd.isna(X[:, 0])
+    np.testing.assert_array_equal(fitted.transform(X)[:, 3], missing)
+
+
+def test_caps_and_least_counts_are_public():
+    rng = np.random.default_rng(0)
+    X = rng.choice(list("abcde"), p=[0.4, 0.3, 0.15, 0.1, 0.05], size=(N, 1))
+    assert encoder().fit(X).categories_[0].tolist() == list("abcde")
+    assert encoder(max_categories=3).fit(X).categories_[0].tolist() == ["a", "b"]
+    capped = encoder(max_categories=3, handle_unknown="ignore").fit(X)
+    assert capped.categories_[0].tolist() == ["a", "b", "c"]
+    for least in (380, 380 / N):
+        assert encoder(min_frequency=least).fit(X).categories_[0].tolist() == ["a", "b", "c"]
+
+
+def test_rare_categories_make_no_difference():
+    """Neighbours that differ in a category of one row, under the same noise."""
+    fits = [encoder().fit(table(rare=[(town, 1)])) for town in ("Uri", "Wil")]
+    first, second = (fit.get_feature_names_out().tolist() for fit in fits)
+    assert first == second
+    assert [c.tolist() for c in fits[0].counts_] == [c.tolist() for c in fits[1].counts_]
+
+
+def test_all_that_is_published_follows_from_paid_answers():
+    fitted = encoder()
+    transcript = record_fit(fitted, table(), None)
+    first = pickle.dumps({k: v for k, v in vars(fitted).items() if k.endswith("_")})
+    other = table(seed=7, rare=[("Wil", 17)])
+    replay_fit(fitted, other, None, transcript)
+    assert pickle.dumps({k: v for k, v in vars(fitted).items() if k.endswith("_")}) == first
+
+
+def test_the_budget_is_charged_before_rows_are_read():
+    def oracle(rows, ledger, adjacency, noise):
+        def fail(column):
+            raise OSError("the disk is gone")
+
+        rows.category_counts = fail
+        return PrivateOracle(rows, ledger, adjacency, noise)
+
+    fitted = encoder().fit(table())
+    with opened_by(oracle), pytest.raises(OSError, match="the disk is gone"):
+        fitted.fit(table())
+    assert fitted.privacy_spent_ == PrivacySpent(1.0, DELTA)
+    assert len(fitted.privacy_ledger_) == 1
+    with pytest.raises(Exception, match="not fitted yet"):
+        fitted.transform(table())
+
+
+def test_a_copy_knows_neither_rows_nor_seed():
+    fitted = encoder(random_state=1_234_567_891).fit(table(rare=[("Wildhaus", 1)]))
+    packed = pickle.dumps(fitted)
+    assert b"Wildhaus" not in packed
+    assert b"Thun" in packed
+    np.testing.assert_array_equal(
+        pickle.loads(packed).transform(table()), fitted.transform(table())
+    )
+    check_seed_stays_behind(fitted, 1_234_567_891)
+
+
+def test_people_count_once_in_each_column():
+    X = table(rare=[("Wil", k) for k in range(1500)])
+    people = np.array([*range(1500), *[1500] * 1500])
+    by_rows, by_people = encoder().fit(X), encoder().fit(X, privacy_unit=people)
+    assert "Wil" in by_rows.categories_[0]
+    assert "Wil" not in by_people.categories_[0]
+    assert by_people.n_samples_seen_ == 1501
+    assert by_people.privacy_unit_ == "privacy_unit"
+    assert np.sum(by_people.counts_[0]) == pytest.approx(1501, abs=6 * 2 * by_people.noise_scale_)
+
+
+@pytest.mark.parametrize(
+    ("X", "kind", "complaint"),
+    [
+        (sp.csr_array(np.eye(3)), TypeError, "needs dense rows"),
+        (np.array(["secret"] * 5), ValueError, "at least one row and one column"),
+        (np.empty((0, 2)), ValueError, "Found array with 0 sample"),
+        (np.ones((3, 2)) * 1j, ValueError, "Complex data not supported"),
+        ([["secret", [1]]] * 5, ValueError, "numbers or texts"),
+        ([["secret"], ["secret", 2]], ValueError, "at least one row and one column"),
+    ],
+)
+def test_tables_that_cannot_be_read_are_refused_unquoted(X, kind, complaint):
+    fitted = encoder().fit(table())
+    before = vars(fitted).copy()
+    with pytest.raises(kind, match=complaint) as caught:
+        fitted.fit(X)
+    assert "secret" not in str(caught.value)
+    assert vars(fitted).keys() == before.keys()
+
+
+def test_too_few_rows_are_refused_and_few_warn_before_they_are_read():
+    def no_oracle(*_):
+        raise AssertionError("an oracle was opened")
+
+    few = table()[:30]
+    with (
+        opened_by(no_oracle),
+        pytest.raises(ValueError, match=r"more than about \d+ rows.*n_samples=30\."),
+    ):
+        encoder(epsilon=0.3).fit(few)
+    with pytest.warns(UserWarning, match=r"finds categories of more than about \d+ rows"):
+        encoder(epsilon=0.05).fit(table()[:2000])
+
+
+def test_a_column_without_a_frequent_category_warns():
+    X = table()
+    X[:, 0] = [f"name {k}" for k in range(N)]
+    with pytest.warns(UserWarning, match="no category that is frequent enough .* column 0"):
+        fitted = encoder().fit(X)
+    assert fitted.get_feature_names_out()[0] == "x0_infrequent_sklearn"
+    np.testing.assert_array_equal(fitted.transform(X)[:, 0], 1)
+
+
+def test_noise_is_left_out_where_epsilon_is_infinite():
+    with pytest.warns(NoPrivacyWarning):
+        fitted = DPOneHotEncoder(epsilon=inf).fit(table())
+    assert [c.tolist() for c in fitted.categories_] == [TOWNS, SIZES]
+    assert fitted.counts_[0].sum() == N
+    assert fitted.privacy_spent_.epsilon == inf
+
+
+def test_a_seed_warns():
+    with pytest.warns(SeededNoiseWarning):
+        encoder().fit(table())
+
+
+@pytest.mark.parametrize("adjacency", ["replace_one", "zero_out"])
+def test_it_is_a_step_of_a_pipeline_with_a_total(adjacency):
+    X = table()
+    same = {"adjacency": adjacency, "delta": DELTA}
+    columns = ColumnTransformer(
+        [
+            ("town", DPOneHotEncoder(epsilon=0.5, **same), [0]),
+            ("size", DPStandardScaler(epsilon=0.5, bounds=(0, 4), **same), [1]),
+        ]
+    )
+    model = DPLogisticRegression(epsilon=1.0, classes=[0, 1], data_norm=3.0, **same)
+    pipeline = make_pipeline(columns, model).fit(X, X[:, 0] == "Bern")
+    total = privacy_spent(pipeline)
+    events = [event for receipt in total.receipts for event in receipt.events]
+    mu = sqrt(sum(e.count * (e.sensitivity / e.noise_scale) ** 2 for e in events))
+    assert total.epsilon == pytest.approx(gdp.epsilon(mu, DELTA - 0.01 * DELTA), rel=1e-6)
+    assert total.epsilon < 2.0
+    assert pipeline.score(X, X[:, 0] == "Bern") > 0.95
+    town = columns.transformers[0][1]
+    assert clone(town).get_params() == town.get_params()
+
+
+@pytest.mark.parametrize("epsilon", [0.3, 1.0, 4.0])
+def test_privatize_divides_what_thresholds_leave(epsilon):
+    X = table()
+    columns = ColumnTransformer(
+        [("town", DPOneHotEncoder(), [0]), ("size", DPStandardScaler(bounds=(0, 4)), [1])]
+    )
+    model = LogisticRegression()
+    made = privatize(
+        make_pipeline(columns, model), epsilon=epsilon, delta=DELTA, classes=[False, True]
+    )
+    made.fit(X, X[:, 0] == "Bern")
+    total = privacy_spent(made)
+    assert total.delta == DELTA
+    assert total.epsilon == pytest.approx(epsilon, rel=1e-4)
+    assert total.epsilon <= epsilon
+    assert {receipt.spent.delta for receipt in total.receipts} == {DELTA}
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_the_checks_of_scikit_learn_pass():
+    """Few rows of numbers, each a category of its own."""
+    estimator = DPOneHotEncoder(epsilon=1e6, random_state=0)
+    failed = [
+        r["check_name"] for r in check_estimator(estimator, on_fail=None) if r["status"] == "failed"
+    ]
+    assert failed == []
+
+
+# Small budgets are warned of.
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("epsilon", [1.0, 4.0])
+def test_privatize_keeps_its_budget_where_a_search_tries_encoders(epsilon):
+    X = np.random.default_rng(0).choice([0.0, 1.0, 2.0], size=(N, 2))
+    trial = make_pipeline(DPOneHotEncoder(), LogisticRegression())
+    search = GridSearchCV(trial, {"logisticregression__C": [0.1, 1.0]})
+    whole = make_pipeline(DPStandardScaler(bounds=(0, 3), with_mean=False), search)
+    made = privatize(whole, epsilon=epsilon, delta=DELTA, classes=[False, True])
+    total = privacy_spent(made.fit(X, X[:, 0] > 1), DELTA)
+    assert 0.9 * epsilon < total.epsilon <= epsilon
