@@ -21,6 +21,7 @@ from .stages import (
     ScoreScale,
     Solve,
     Stage,
+    TargetMean,
     TotalWeight,
 )
 from .svm import DPSVMClassifier
@@ -40,6 +41,7 @@ __all__ = [
     "ScoreScale",
     "Solve",
     "Stage",
+    "TargetMean",
     "TotalWeight",
     "choose",
     "choose_for_stream",

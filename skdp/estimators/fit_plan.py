@@ -35,6 +35,7 @@ from .stages import (
     Solve,
     Stage,
     TargetCheck,
+    TargetMean,
     TargetRange,
     TotalWeight,
 )
@@ -262,7 +263,9 @@ def plan_fit(case: Case) -> FitPlan:
     if case.unit is PrivacyUnit.DECLARED:
         calculus = calculus.for_units()
     total = TotalWeight.wanted(case, solver, calculus)
-    before = [s for s in (coordinates, ClassCounts.wanted(case, solver)) if s is not None]
+    start = ClassCounts.wanted(case, solver)
+    mean = TargetMean.wanted(case, solver, left, conditioned=acts)
+    before = [stage for stage in (coordinates, start, mean) if stage is not None]
     for stage in before:
         left *= 1 - stage.share
     solver.check_budget(problem, case.mu * sqrt(left))

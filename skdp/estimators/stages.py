@@ -37,7 +37,9 @@ from ..solvers.preconditioning import (
     COUNT_SHARE,
     Preconditioner,
     asks_for_counts,
+    share_of_mean,
     with_class_prior,
+    with_target_mean,
 )
 from ..solvers.temperature import Temperature, plan_temperature
 from .choices import choose_preconditioner, named, planned_mu
@@ -467,6 +469,26 @@ class ClassCounts(Stage):
 
     def __str__(self) -> str:
         return f"class counts, up to {self.share:.0%} of the rest"
+
+
+@dataclass(frozen=True)
+class TargetMean(Stage):
+    """Mean of the targets, to start at and to fall back on where noise hides the rest."""
+
+    purpose = "mean of the targets"
+
+    @classmethod
+    def wanted(cls, case: Case, solver: Solver, left: float, *, conditioned: bool) -> Self | None:
+        """None where an earlier model or private coordinates say as much, or nobody shrinks."""
+        problem = case.problem
+        shrinks = solver.shrinks and not case.classifies and not conditioned
+        if not shrinks or case.origin is not None or not problem.bounds.intercept_value:
+            return None
+        return cls(share_of_mean(problem, case.mu * sqrt(left)))
+
+    def run(self, fit: FitState, oracle: Oracle) -> None:
+        """Start at the mean."""
+        fit.problem = with_target_mean(fit.problem, oracle, self.share)
 
 
 @dataclass(frozen=True)

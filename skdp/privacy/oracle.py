@@ -452,12 +452,12 @@ class Oracle(ABC):
     @final
     def intercept_gradient(
         self, w: np.ndarray, *, spend: Spend, clip: float, shrunk: float = 1.0
-    ) -> np.ndarray:
+    ) -> Noisy:
         """Noisy mean derivative of the loss in its scores, (K,), rows clipped to ``clip``.
 
         In units of the largest class weight; see :class:`InterceptGradientQuery`.
         """
-        return self._release(InterceptGradientQuery(self._current(), w, clip, shrunk), spend)
+        return self._noisy(InterceptGradientQuery(self._current(), w, clip, shrunk), spend)
 
     @final
     def score_scale(

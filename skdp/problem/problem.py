@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from math import isfinite
+from math import isfinite, sqrt
 
 import numpy as np
 
@@ -152,6 +152,18 @@ class Problem:
     def n_parameters(self) -> int:
         """Number of entries of w."""
         return self.n_rows * self.loss.n_scores
+
+    def evidence_for_each(self, mu: float) -> float:
+        """Number of rows times mu, over the number of coefficients that these have to tell.
+
+        Of several targets, which are fitted together, each counts by its root, as clips do.
+
+        Parameters
+        ----------
+        mu : float
+            Gaussian-DP parameter of a budget.
+        """
+        return self.n_samples * mu / (self.n_rows * sqrt(self.loss.n_scores))
 
     @cached_property
     def max_weight(self) -> float:

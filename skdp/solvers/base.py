@@ -147,6 +147,11 @@ class Solver(Hyperparameters, ABC):
         return True
 
     @property
+    def shrinks(self) -> bool:
+        """True if it moves a solution for residuals back to the start as far as noise explains."""
+        return False
+
+    @property
     def counts_rows(self) -> bool:
         """True if ``problem.n_samples`` has to be the number of rows, whatever they weigh."""
         return self.federated or self.in_order

@@ -422,7 +422,7 @@ def _by_vertices(problem: Problem, oracle: Oracle, ways: Ways, walking: Walking)
             slope = oracle.intercept_gradient(
                 w, spend=spends[2 * t], clip=slope_clip, shrunk=shrunk
             )
-            w[-1] -= slope.reshape(w[-1:].shape)[0] / (loss.smoothness * constant)
+            w[-1] -= slope.value.reshape(w[-1:].shape)[0] / (loss.smoothness * constant)
             shrunk = 1.0
         index = oracle.vertex(
             w,

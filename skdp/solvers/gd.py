@@ -19,6 +19,7 @@ from .base import Solution, Solver
 from .descent import Descent, clips_whole_units
 from .minibatches import check_batch_size, reserve
 from .rules import DescentRule, check_clip, descent_rule, in_few_steps
+from .shrinkage import Course, towards_start
 
 if TYPE_CHECKING:
     from ..privacy.adjacency import Adjacency
@@ -36,6 +37,9 @@ _HYPERPARAMETERS: dict[str, list[Any]] = {
 }
 # Share of the budget that minibatches leave for what is asked before.
 _ROOM = 0.1
+# Share of the rows that the clip leaves whole where noise matters, and how much of the noise is
+# taken off the solution.
+_WHOLE, _NOISE_RATIO = 0.2, 0.8
 
 
 @dataclass(frozen=True)
@@ -175,7 +179,20 @@ class GD(Solver):
         oracle.note(planned=len(spends))
         for spend in spends:
             descent.move(ask(descent.w, spend=spend, clip_norm=descent.clip_norm))
-        return Solution(descent.mean(), n_iter=rule.steps)
+        w = descent.mean()
+        if self.shrinks and problem.loss.of_residuals:
+            scale = oracle.gradient_scale(spend=spends[0], clip_norm=descent.clip_norm)
+            scales = [scale] * rule.steps
+            course = Course([descent.step] * rule.steps, rule.momentum, scales, self.average)
+            ratios = {"whole": _WHOLE, "noise_ratio": _NOISE_RATIO}
+            w = towards_start(problem, w, course, length=problem.row_norm, **ratios)
+        return Solution(w, n_iter=rule.steps)
+
+    @property
+    def shrinks(self) -> bool:
+        """True if steps are the default's, by which a solution for residuals is shrunk."""
+        given = (self.steps, self.total_step_size, self.momentum, self.batch_size)
+        return self.schedule == "uniform" and all(value is None for value in given)
 
     def _rule(self, problem: Problem, mu: float, steps: int | None = None) -> DescentRule:
         given = {
@@ -189,10 +206,7 @@ class GD(Solver):
             given["steps"] = len(self.schedule)
         rule = descent_rule(problem, mu, **given)
         # Samples of rows average out over many steps, and a schedule speaks of as many.
-        even = self.batch_size is None and self.schedule == "uniform"
-        if even and given.keys() <= {"clip"}:
-            rule = in_few_steps(rule, problem)
-        return rule
+        return in_few_steps(rule, problem) if self.shrinks else rule
 
     def _shares(self, rule: DescentRule) -> np.ndarray:
         if not isinstance(self.schedule, str):

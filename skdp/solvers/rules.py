@@ -70,11 +70,16 @@ _SQUARED_HINGE = _Family(
     long=0.25,
 )
 _RESIDUAL = _Family(
-    steps=200, clip=0.25, score_noise=0.6, stride=20.0, stride_unclipped=20.0, loosens=True
+    steps=200, clip=0.1, score_noise=0.6, stride=20.0, stride_unclipped=20.0, loosens=True
 )
 
 # Rows times budget from which residuals can be clipped less and less.
-_PLENTY = 1500.0
+_PLENTY = 240.0
+# Noise of a score that residuals bear, in units of the evidence for each coefficient; where that is
+# below 1.5, at least so much, or in units of the evidence again.
+_NOISE_BY_EVIDENCE, _LEAST_NOISE = 0.1, 0.15
+# The fewer coefficients, the less can noise be told from a signal: its most in units of their root.
+_NOISE_BY_COEFFICIENTS = 0.2
 
 # Where the total step size is short, long steps with less momentum do what many short ones do: at
 # least so many.
@@ -114,12 +119,20 @@ def descent_rule(
     growth = max(1.0, mu / 2)
     lipschitz = problem.loss.lipschitz
     evidence = problem.n_samples * mu
+    score_noise = family.score_noise
     if clip is None:
         clip = family.clip * growth
         if clip > family.reach:
             clip = sqrt(clip * family.reach)
         if family.loosens:
-            clip = family.clip * sqrt(max(1.0, evidence / _PLENTY))
+            # Residuals of several targets are longer by this together.
+            together = sqrt(problem.loss.n_scores)
+            clip = together * family.clip * sqrt(max(1.0, evidence / _PLENTY))
+    if family.loosens:
+        each = problem.evidence_for_each(mu)
+        least = _LEAST_NOISE * min(1.0, each)
+        most = min(score_noise, _NOISE_BY_COEFFICIENTS * sqrt(problem.n_parameters))
+        score_noise = min(most, max(least, _NOISE_BY_EVIDENCE * each))
     clip = min(clip, lipschitz)
     if steps is None:
         steps = ceil(family.steps * sqrt(growth))
@@ -127,7 +140,7 @@ def descent_rule(
         momentum = 1 - 0.1 / sqrt(growth)
     if total_step_size is None:
         covered = _largest_step(family, clip, lipschitz) * steps / (1 - momentum)
-        afforded = family.score_noise * evidence / (2 * clip) if clip < inf else covered
+        afforded = score_noise * evidence / (2 * clip) if clip < inf else covered
         total_step_size = min(covered, afforded)
     return DescentRule(steps, total_step_size, clip, momentum)
 

@@ -14,6 +14,7 @@ from ..problem.problem import Problem
 from ..validation import check_hyperparameters
 from .base import Solution, Solver
 from .descent import TailMean, clips_whole_units
+from .shrinkage import Course, towards_start
 
 if TYPE_CHECKING:
     from ..privacy.oracle import Oracle
@@ -45,6 +46,9 @@ _MEMORIES = 6.4
 _RESOLVED, _RESOLVED_STEPS, _RESOLVED_MEMORIES = 0.9, 24, 12.0
 # How fast the clip follows, a step, and over all steps.
 _PACE, _TURNS = 0.1, 20.0
+# How much of the noise is taken off the solution; and the least share of rows that are taken to be
+# left whole by the clip.
+_NOISE_RATIO, _LEAST_WHOLE = 1.0, 0.1
 # Coordinates that nobody has conditioned hold directions of little variance, which need a longer
 # way than unit steps go. Stable: heavy-ball steps may be 2 (1 + momentum) over the curvature.
 _MOMENTUM, _STRIDE = 0.9, 20.0
@@ -116,7 +120,7 @@ class TrackedGD(Solver):
         budget, p = oracle.budget, problem.n_rows
         # Residuals of several targets are longer by this together, and so are clips and noise.
         together = sqrt(problem.loss.n_scores)
-        evidence = problem.n_samples * budget.mu / (p * together)
+        evidence = problem.evidence_for_each(budget.mu)
         growth = max(1.0, budget.mu / 2)
         whole = self.whole
         if whole is None:
@@ -151,6 +155,7 @@ class TrackedGD(Solver):
         counts = oracle.gradient_sizes(w, unit * _OCTAVES, spend=looking, whole_units=whole_units)
         clip_norm = unit * _first_clip(counts.value, counts.scale, whole, problem.n_samples)
         tail = TailMean(steps, self.average)
+        sizes, scales, shares = [], [], []
         oracle.note(planned=steps)
         for spend in budget.fraction(1 - _START_SHARE).split(steps):
             g, share = oracle.gradient_and_share(
@@ -167,11 +172,19 @@ class TrackedGD(Solver):
             moved = w - step * g + momentum * (w - before)
             before, w = w, problem.project(problem.prox(moved, step))
             tail.add(w)
+            sizes.append(step)
+            scales.append(oracle.gradient_scale(spend=spend, clip_norm=clip_norm))
+            shares.append(float(share.value))
             # Noise larger than the share of clipped rows would make the clip a random walk.
             rate = pace * min(1.0, (1 - whole) / share.scale)
             excess = (float(share.value) - whole) / (1 - whole)
             clip_norm *= exp(-rate * min(1.0, max(-1.0, excess)))
-        return Solution(tail.value(), n_iter=steps)
+        ratio = _NOISE_RATIO / (1 - _FOLLOW_SHARE)
+        left = min(1.0, max(_LEAST_WHOLE, float(np.mean(shares))))
+        course = Course(sizes, momentum, scales, self.average)
+        ratios = {"whole": left, "noise_ratio": ratio}
+        w = towards_start(problem, tail.value(), course, length=length, **ratios)
+        return Solution(w, n_iter=steps)
 
 
 def _first_clip(counts: np.ndarray, scale: float, whole: float, n_samples: int) -> float:

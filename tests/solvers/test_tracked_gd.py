@@ -127,13 +127,14 @@ def test_where_noise_hides_the_counts_the_clip_hardly_moves():
 
 
 def test_the_step_stays_within_the_horizon():
-    # One step from 0 moves w by the total step size, which is short here, times the answer.
+    # The first of two steps moves w by half the total step size, which is short here, times the
+    # answer, from 0 to where the second gradient is asked for.
     problem, X, y = white_problem()
-    w, entries, ledger = solve(TrackedGD(steps=1, average=0), problem, X, y, epsilon=1e-6)
-    ((_, public, _, answer),) = [e for e in entries if e[0] == "gradient_and_share"]
-    total_step_size = 0.65 * N * sqrt(ledger.limit) / (sqrt(D) * public[1])
+    _, entries, ledger = solve(TrackedGD(steps=2), problem, X, y, epsilon=1e-6)
+    first, second = [e for e in entries if e[0] == "gradient_and_share"]
+    total_step_size = 0.65 * N * sqrt(ledger.limit) / (sqrt(D) * first[1][1])
     assert total_step_size < 1
-    np.testing.assert_allclose(w, -total_step_size * answer[:-1])
+    np.testing.assert_allclose(second[1][0], -0.5 * total_step_size * first[3][:-1])
 
 
 def steps_behind(typical, epsilon=1.0):

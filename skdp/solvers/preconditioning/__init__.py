@@ -4,6 +4,7 @@ from .base import Preconditioner
 from .class_prior import COUNT_SHARE, asks_for_counts, balancing_offset, with_class_prior
 from .frequency_scaling import FrequencyScaling
 from .iterative_whitening import IterativeWhitening
+from .target_mean import share_of_mean, with_target_mean
 from .whitening import Whitening
 from .wide_whitening import WideWhitening, whitened_mean_square
 
@@ -16,8 +17,10 @@ __all__ = [
     "WideWhitening",
     "asks_for_counts",
     "balancing_offset",
+    "share_of_mean",
     "whitened_mean_square",
     "with_class_prior",
+    "with_target_mean",
 ]
 
 OPTIONS = ("auto", "diagonal", "full", "wide")

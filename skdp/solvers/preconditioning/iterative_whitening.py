@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 _LONGER = 1 + 1e-9
 # Half the spectral norm of the noise, from where an estimate would be more noise than answer.
 _DROWNED = 0.5
+# Least evidence for each coefficient, in units of that for all.
+_LEAST_OF_EACH = 0.06
 # Share of the cost of all iterations for the one iteration in coordinates that are known.
 _SHARE_OF_A_FURTHER_ITERATION = 0.125
 
@@ -53,7 +55,8 @@ class IterativeWhitening(Preconditioner):
         from the second iteration on.
     least : float, default=100.0
         If the number of rows times mu is smaller, there are none and the problem stays as it is:
-        noise would hide what there is to learn about the coordinates.
+        noise would hide what there is to learn about the coordinates. Nor are there any if it is
+        smaller than 6 % of this for each coefficient.
     shrink : bool, default=False
         Whether to take off the spread of eigenvalues that noise alone brings about, which leaves
         directions alike where noise hides how they differ.
@@ -67,7 +70,9 @@ class IterativeWhitening(Preconditioner):
 
     def acts(self, problem: Problem, mu: float, *, known: bool) -> bool:
         """Tell whether noise would leave something to learn about the coordinates."""
-        return known or problem.n_samples * mu >= self.least
+        each = problem.evidence_for_each(mu)
+        enough = min(problem.n_samples * mu, each / _LEAST_OF_EACH)
+        return known or enough >= self.least
 
     def _prepare(
         self,
@@ -81,10 +86,11 @@ class IterativeWhitening(Preconditioner):
         if known is None:
             if not self.acts(problem, budget.mu, known=False):
                 return problem
-            matrix, effective = np.eye(p), 1.0
+            matrix, effective, moments = np.eye(p), 1.0, None
             spends = budget.fraction(self.share).split(self.iterations)
         else:
             matrix, effective = _matrix_of(known, bounds.intercept_value), _squared(known, p)
+            moments = known.moments
             spends = [budget.fraction(_SHARE_OF_A_FURTHER_ITERATION * self.share).whole()]
         current, sd = problem, 0.0
         for k, spend in enumerate(spends):
@@ -99,25 +105,33 @@ class IterativeWhitening(Preconditioner):
                 warn_of_one_column(problem, np.diag(answer)[: problem.n_features], sd)
             values, vectors = np.linalg.eigh(answer)
             ridge = half_edge(sd, p)
-            values = np.maximum(_shrunk(values, ridge) if self.shrink else values, 0.0)
+            without_noise = np.maximum(_shrunk(values, ridge), 0.0)
+            values = without_noise if self.shrink else np.maximum(values, 0.0)
             if known is not None and ridge > _DROWNED:
                 break
             matrix = matrix @ (vectors / np.sqrt(values + ridge))
+            moments = without_noise / (values + ridge)
             effective = max(1.0, float(np.sum(values / (values + ridge))))
         reach = np.linalg.norm(matrix, 2) * bounds.row_norm
-        conditioned = self._mapped(problem, matrix, _LONGER * float(reach), sqrt(effective))
+        conditioned = self._mapped(
+            problem, matrix, _LONGER * float(reach), sqrt(effective), moments
+        )
         penalty = Tikhonov.of(problem.penalty, matrix[: problem.n_features])
         return replace(conditioned, penalty=penalty)
 
     @staticmethod
     def _mapped(
-        problem: Problem, matrix: np.ndarray, norm: float, typical: float | None = None
+        problem: Problem,
+        matrix: np.ndarray,
+        norm: float,
+        typical: float | None = None,
+        moments: np.ndarray | None = None,
     ) -> Problem:
         d, bounds = problem.n_features, problem.bounds
         shift = np.zeros(len(matrix))
         if bounds.intercept_value:
             shift = -bounds.intercept_value * matrix[-1]
-        row_map = RowMap(np.ones(d), matrix[:d], shift, norm, typical)
+        row_map = RowMap(np.ones(d), matrix[:d], shift, norm, typical, moments)
         mapped = replace(bounds, intercept_value=0.0, row_map=row_map)
         return replace(problem, n_features=len(matrix), bounds=mapped)
 
