@@ -1,4 +1,4 @@
-"""The pieces of the utility benchmark do what its tables say, on tiny data."""
+"""The pieces of the benchmark of defaults do what its tables say, on tiny data."""
 
 import importlib
 import json
@@ -73,10 +73,10 @@ def test_every_method_predicts_every_row(piece, tiny):
                 found.add(name)
                 scores = scoring.score(data, answer.predicted, data.y[500:])
                 assert all(math.isfinite(s) for s in scores.values())
-        of_classes = {"balanced", "objective_perturbation", "frequencies"}
+        of_classes = {"balanced", "objective_perturbation"}
         only = {"adassp"} if data.is_regression else of_classes
         only |= {"floor", "output_perturbation"} if data.numeric is None else {"scaled"}
-        assert found == {"skdp", "exact"} | only
+        assert found == {"skdp", "exact", "frequencies", "plain", "one_step"} | only
 
 
 def test_scaler_and_model_share_one_budget_and_their_releases_are_the_passes(
@@ -109,6 +109,12 @@ def test_scores_are_those_of_the_predictions(piece, tiny):
     assert scores["log_loss"] == pytest.approx(-np.log(0.9))
     assert scores["brier"] == pytest.approx(0.1**2)
     assert scores["calibration_error"] == pytest.approx(0.1)
+    rng = np.random.default_rng(0)
+    log_odds = rng.normal(size=600)
+    drawn = (rng.random(600) < 1 / (1 + np.exp(-log_odds))).astype(int)
+    twice = -np.logaddexp(0, np.outer(2 * log_odds, [1, -1]))
+    # Three standard errors of a slope of 1 that was doubled.
+    assert scoring.score(data, twice, drawn)["calibration_slope"] == pytest.approx(0.5, abs=0.15)
     labels = np.arange(600) % 3
     third = scoring.score(replace(data, y=labels), np.full((600, 3), -np.log(3)), labels)
     assert third["brier"] == pytest.approx(2 / 9 + 4 / 9)
@@ -225,6 +231,41 @@ def test_cells_below_target_are_found_and_others_are_not(piece):
     assert [s[:3] for s in report.shortfalls(bad)] == [("digits", "accuracy", 1.0)]
 
 
+def test_defaults_behind_our_other_solvers_or_an_earlier_revision_are_marked(piece):
+    report = piece("report")
+
+    def fits(method, *log_losses, epsilon=1.0):
+        return [
+            fit(piece, method=method, epsilon=epsilon, seed=k, scores={"log_loss": loss})
+            for k, loss in enumerate(log_losses)
+        ]
+
+    ours = fits("skdp", 0.50, 0.62, 0.70)
+    without = fits("exact", 0.40, 0.50, 0.60, epsilon=None)
+    # Splits differ by far more than the methods do on each of them.
+    tie = fits("plain", 0.499, 0.620, 0.698)
+    better = fits("objective_perturbation", 0.495, 0.614, 0.696)
+    fine = report.judgement([*ours, *without, *tie, *fits("before", 0.51, 0.63, 0.71)])
+    assert fine.endswith("Of 1 cells: 0 behind our best, 0 better before, 0 worse than a constant")
+    assert "+0.0100±0.0000 | -0.0010±0.0006, `gd`, no preconditioning | 0.500±0.058 |" in fine
+    constant = fits("frequencies", 0.46, 0.58, 0.66, epsilon=None)
+    bad = report.judgement([*ours, *tie, *better, *fits("before", 0.49, 0.61, 0.69), *constant])
+    assert "-0.0050±0.0006, objective perturbation |  | behind our best, better before" in bad
+    # Behind, but by less than 5 %.
+    nearly = report.judgement([*ours, *fits("frequencies", 0.49, 0.61, 0.69, epsilon=None)])
+    assert nearly.endswith("0 worse than a constant")
+    assert bad.endswith("Of 1 cells: 1 behind our best, 1 better before, 1 worse than a constant")
+
+
+@pytest.mark.nightly
+@pytest.mark.skipif(not (FOLDER.parents[1] / ".git").exists(), reason="needs the git repository")
+def test_defaults_are_compared_with_those_of_a_revision(piece, capsys):
+    options = ["--tables", "wine", "--epsilons", "1", "--splits", "1", "--others"]
+    piece("defaults").main([*options, "--against", "HEAD"])
+    said = capsys.readouterr().out
+    assert re.search(r"^\| wine \| log-loss \| 1 \| \S+ \| [+-]\S+ \| [+-].*`.*\|", said, re.M)
+
+
 def test_table_has_a_row_a_method_and_epsilon_with_the_scores_that_were_measured(piece):
     scores = {"accuracy": 0.9, "log_loss": 0.25, "passes": 26}
     fits = [
@@ -244,8 +285,6 @@ def test_table_has_a_row_a_method_and_epsilon_with_the_scores_that_were_measured
 def test_every_target_belongs_to_a_data_set(piece):
     report, suite = piece("report"), piece("suite")
     assert set(report.TARGETS) <= set(suite.SETS)
-    untold = {"iris", "wine", *suite.RAW}
-    assert {name for name in suite.SETS if name not in report.TARGETS} == untold
     assert set(suite.RARE) | set(suite.SMALL) <= set(suite.SETS)
 
 
@@ -274,15 +313,15 @@ def test_the_page_of_the_documentation_has_the_blocks_that_are_filled(piece, tmp
 
 
 def test_command_line_runs_in_pieces_and_reports(piece, tmp_path, capsys):
-    utility = piece("utility")
+    defaults = piece("defaults")
     out = str(tmp_path / "r.json")
-    common = ["--only", "wine", "--eps", "1", "--repeats", "1", "--out", out]
+    common = ["--tables", "wine", "--epsilons", "1", "--splits", "1", "--out", out]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FutureWarning)
-        utility.main([*common, "--methods", "exact"])
-        utility.main([*common, "--methods", "output_perturbation", "--first", "2"])
+        defaults.main([*common, "--methods", "exact"])
+        defaults.main([*common, "--methods", "output_perturbation", "--first", "2"])
     capsys.readouterr()
-    utility.main(["--report", out])
+    defaults.main(["--report", out, "--all-scores"])
     said = capsys.readouterr().out
     assert "| wine: 142 rows, 13 features, 3 classes; splits: 2 |" in said
     records = json.loads(Path(out).read_text())
@@ -317,9 +356,61 @@ def test_plots_are_drawn(piece, tmp_path):
     assert all(p.stat().st_size > 5000 for p in paths)
 
 
-def test_diffprivlib_is_left_out_without_its_environment(piece, tiny):
+def test_peers_are_left_out_without_their_environment(piece, tiny):
     data = tiny[0]
-    assert piece("peers").diffprivlib(data, data.X, data.y, data.X, (0.5, 1.0)) == [None, None]
+    peers = piece("peers")
+    assert peers.diffprivlib(data, data.X, data.y, data.X, (0.5, 1.0)) == [None, None]
+    ranges = {"low": [-1.0] * 5, "high": [1.0] * 5}
+    assert peers.ebm(data.X, data.y, data.X, (0.5, 1.0), delta=1e-5, **ranges) == [None, None]
+
+
+def test_defaults_that_are_behind_are_marked_in_published_tables(piece):
+    published = piece("published")
+    found = {
+        ("accuracy", "skdp", 0.1): [0.80, 0.82],
+        ("accuracy", "skdp", 1.0): [0.89, 0.91],
+        ("accuracy", "peer", 0.1): [0.85, 0.87],
+        ("accuracy", "peer", 1.0): [0.90, 0.92],
+        ("accuracy", "not private", None): [0.95, 0.95],
+    }
+    assert published.rows_of("set", found, (0.1, 1.0)) == [
+        ["set", "accuracy", "skdp", "0.810 ± 0.010 ▼", "0.900 ± 0.010"],
+        ["set", "accuracy", "peer", "0.860 ± 0.010", "0.910 ± 0.010"],
+        ["set", "accuracy", "not private", "0.950 ± 0.000", "0.950 ± 0.000"],
+    ]
+    cell = piece("results").Cell(0.2, 0.01, 10)
+    assert published.marked(cell, 0.18, larger_is_better=False).endswith("▼")
+    assert published.marked(cell, 0.19, larger_is_better=False) == "0.200 ± 0.010"
+
+
+def test_splines_keep_their_bound_and_bend_with_numbers_alone(piece):
+    rng = np.random.default_rng(0)
+    columns = np.column_stack([rng.uniform(0, 5, 50), rng.uniform(0, 9000, 50), np.arange(50) % 3])
+    low, high = np.array([0.0, 0.0, np.nan]), np.array([5.0, 9000.0, np.nan])
+    X = piece("published").splines(columns, low, high)
+    assert np.linalg.norm(X, axis=1).max() <= 1
+    # Each column's functions add up to one.
+    assert X.sum(axis=1) == pytest.approx(3 / np.sqrt(3))
+    assert set(np.unique(X[:, -3:])) == {0.0, 1 / np.sqrt(3)}
+
+
+def test_the_page_of_published_tables_is_filled_a_table_at_a_time(
+    piece, tmp_path, monkeypatch, capsys
+):
+    published = piece("published")
+    page = tmp_path / "published.md"
+    before = published.PAGE.read_text()
+    page.write_text(before)
+    options = {"n_informative": 3, "class_sep": 2.0, "random_state": 0}
+    monkeypatch.setattr(published, "SIMULATED", ((400, 4, {**options, "n_redundant": 0}),))
+    published.main(["--only", "simulated sets", "--splits", "1", "--page", str(page)])
+    after = page.read_text()
+    start = "<!-- simulated sets: begin -->"
+    assert after.partition(start)[0] == before.partition(start)[0]
+    assert "| 400 x 4 | accuracy | skdp | 0." in after
+    assert "simulated sets: " in capsys.readouterr().err
+    for name in published.TABLES:
+        assert after.count(f"<!-- {name}: begin -->") == 1
 
 
 def test_synthetic_sets_keep_their_bounds(piece):

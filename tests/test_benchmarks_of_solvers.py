@@ -8,35 +8,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from skdp.privacy.queries import GradientDifferenceQuery, GradientQuery
-from skdp.privacy.rows import DenseRows
-from skdp.problem import Problem, RowBounds
-
 FOLDER = Path(__file__).resolve().parents[1] / "examples" / "benchmarks"
 
 
 @pytest.fixture
 def piece(monkeypatch):
     """``piece(name)``: a module of the benchmarks."""
-    for folder in (FOLDER, FOLDER / "papers"):
-        monkeypatch.syspath_prepend(str(folder))
+    monkeypatch.syspath_prepend(str(FOLDER))
     before = set(sys.modules)
     yield importlib.import_module
     for name in set(sys.modules) - before:
         if str(FOLDER) in str(getattr(sys.modules[name], "__file__", "")):
             del sys.modules[name]
-
-
-def test_copies_of_rows_count_as_often_as_the_rows_would(piece):
-    growth, n = piece("growth"), 600
-    problem = Problem(growth.Power(3.0), n, growth.D, RowBounds(1.0))
-    few = growth.Copies(np.eye(growth.D), growth.TARGETS, n // growth.D)
-    all_of_them = DenseRows(
-        np.tile(np.eye(growth.D), (n // growth.D, 1)), np.tile(growth.TARGETS, n // growth.D)
-    )
-    gradient = GradientQuery(problem, np.linspace(-1, 1, growth.D), clip_norm=0.5)
-    for query in (gradient, GradientDifferenceQuery(gradient, np.zeros(growth.D))):
-        np.testing.assert_allclose(query.evaluate(few), query.evaluate(all_of_them), atol=1e-14)
 
 
 def test_rows_that_are_scored_are_clean_and_as_many_others_wrong_as_is_said(piece):

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-PAPERS = Path(__file__).resolve().parents[1] / "examples" / "benchmarks" / "papers"
+PAPERS = Path(__file__).resolve().parents[1] / "examples" / "papers"
 
 
 @pytest.fixture(scope="module")

@@ -203,8 +203,8 @@ AROUND = [
 ]
 
 
-def figure_users(kind, d, K, seed):
-    T, rng = 10_000, np.random.default_rng(2000 + seed)
+def figure_users(kind, d, K, seed, T=10_000):
+    rng = np.random.default_rng(2000 + seed)
     if kind == "sparse":
         return sparse_users(T, d, K, rng)
     X = rng.normal(size=(T, d))

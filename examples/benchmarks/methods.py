@@ -112,10 +112,10 @@ def exact(data, X, y, X_test, epsilon, delta):
 
 
 def frequencies(data, X, y, X_test, epsilon, delta):
-    """The frequencies of the classes for every row, without privacy: what learning starts from."""
+    """The frequencies of the classes, or the mean, for every row: what learning starts from."""
     del X, epsilon, delta
     if data.is_regression:
-        return None
+        return Answer(np.full(X_test.shape[0], y.mean()))
     shares = np.bincount(y, minlength=len(data.classes)) / len(y)
     return Answer(np.tile(np.log(shares), (X_test.shape[0], 1)))
 
@@ -150,6 +150,29 @@ def floor(data, X, y, X_test, epsilon, delta):
         penalty = {"C": np.inf}
     model = private(data, epsilon, delta, solver=solver, precondition=None, **penalty)
     return answered(model.fit(X, y), data, X_test)
+
+
+def solved(data, X, y, X_test, epsilon, delta, **settings):
+    """This package with a solver of its choice, or None where the solver does not apply."""
+    model = private(data, epsilon, delta, **settings)
+    try:
+        with warnings.catch_warnings():
+            # One that says that its intervals are wide is asked for predictions only.
+            warnings.simplefilter("ignore", UserWarning)
+            model.fit(X, y)
+    except ValueError:
+        return None
+    return answered(model, data, X_test)
+
+
+def plain(data, X, y, X_test, epsilon, delta):
+    """Gradient descent in the coordinates of the features."""
+    return solved(data, X, y, X_test, epsilon, delta, solver="gd", precondition=None)
+
+
+def one_step(data, X, y, X_test, epsilon, delta):
+    """A pilot and one Newton step, for intervals."""
+    return solved(data, X, y, X_test, epsilon, delta, solver="one_step")
 
 
 def balanced(data, X, y, X_test, epsilon, delta):
@@ -199,12 +222,16 @@ METHODS = {
     "exact": exact,
     "frequencies": frequencies,
     "floor": floor,
+    "plain": plain,
+    "one_step": one_step,
     "adassp": adassp,
     "objective_perturbation": objective_perturbation,
     "output_perturbation": output,
 }
 AT_ONCE = {"diffprivlib": peers.diffprivlib}
 NAMES = (*METHODS, *AT_ONCE)
+# What a user of this package might take in place of the defaults.
+OWN = ("plain", "one_step", "adassp", "objective_perturbation")
 # Of which one answer does for all epsilons.
 WITHOUT_PRIVACY = ("exact", "frequencies")
 

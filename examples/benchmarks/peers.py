@@ -1,17 +1,21 @@
-"""Diffprivlib on the same rows, in an environment of its own.
+"""Diffprivlib and interpret's DP-EBM on the same rows, in an environment of their own.
 
-Diffprivlib 0.6.6 does not work with the scikit-learn of this package, so it runs in another
+Diffprivlib 0.6.6 does not work with the scikit-learn of this package, so they run in another
 process. Make its environment once, and name its interpreter:
 
     python examples/benchmarks/peers.py --install .venv-peers
     export SKDP_PEERS=.venv-peers/bin/python
 
-What it promises is not the same. It gives pure epsilon-privacy, without a delta, which is stronger;
-neighbours differ in the value of one row, as here. Logistic regression is objective perturbation
-(Chaudhuri, Monteleoni and Sarwate, 2011), for more classes one against the rest with an equal share
-of epsilon each, and needs a bound on the norm of rows. Linear regression is the functional
-mechanism (Zhang et al., 2012), and needs a range for each feature and the target. It gets the same
-epsilon, rows and bounds as all other methods, and its default settings.
+What diffprivlib promises is not the same. It gives pure epsilon-privacy, without a delta, which is
+stronger; neighbours differ in the value of one row, as here. Logistic regression is objective
+perturbation (Chaudhuri, Monteleoni and Sarwate, 2011), for more classes one against the rest with
+an equal share of epsilon each, and needs a bound on the norm of rows. Linear regression is the
+functional mechanism (Zhang et al., 2012), and needs a range for each feature and the target. It
+gets the same epsilon, rows and bounds as all other methods, and its default settings.
+
+DP-EBM (Nori et al., 2021) boosts a sum of functions of single columns, and gets columns as they are
+in the file, whose kinds and ranges it needs; at the same epsilon and delta, its noise is for rows
+that are added or removed.
 """
 
 from __future__ import annotations
@@ -26,7 +30,7 @@ from pathlib import Path
 
 import numpy as np
 
-PACKAGES = ("diffprivlib==0.6.6", "scikit-learn>=1.5,<1.6")
+PACKAGES = ("diffprivlib==0.6.6", "scikit-learn>=1.5,<1.6", "interpret-core>=0.7")
 # Beyond it, the functional mechanism takes minutes for noise on half a million moments.
 MOST_FEATURES = 200
 
@@ -44,13 +48,29 @@ def diffprivlib(data, X, y, X_test, epsilons):
 
     None without its environment, and for rows that it cannot take.
     """
-    interpreter = os.environ.get("SKDP_PEERS")
     wide = data.is_regression and X.shape[1] > MOST_FEATURES
-    if interpreter is None or wide or data.data_norm is None or not isinstance(X, np.ndarray):
+    if wide or data.data_norm is None or not isinstance(X, np.ndarray):
         return [None] * len(epsilons)
-    given = {"X": X, "y": y, "X_test": X_test, "epsilons": epsilons, "data_norm": data.data_norm}
+    given = {"data_norm": data.data_norm}
     if data.is_regression:
         given |= {"target_bounds": data.target_bounds, "feature_bound": data.feature_bound}
+    return elsewhere("diffprivlib", X, y, X_test, epsilons, given)
+
+
+def ebm(X, y, X_test, epsilons, *, delta, low, high, target_bounds=None):
+    """As :func:`diffprivlib`, of columns: numbers in a range, or codes where ``low`` is NaN."""
+    given = {"delta": delta, "low": low, "high": high}
+    if target_bounds is not None:
+        given["target_bounds"] = target_bounds
+    return elsewhere("ebm", X, y, X_test, epsilons, given)
+
+
+def elsewhere(method, X, y, X_test, epsilons, given):
+    """Predictions and seconds for each epsilon from the other environment, None without it."""
+    interpreter = os.environ.get("SKDP_PEERS")
+    if interpreter is None:
+        return [None] * len(epsilons)
+    given = {"X": X, "y": y, "X_test": X_test, "epsilons": epsilons, "method": method, **given}
     with tempfile.TemporaryDirectory() as folder:
         source, answer = Path(folder) / "rows.npz", Path(folder) / "answers.npz"
         np.savez(source, **given)
@@ -63,27 +83,52 @@ def fit(source, answer):
     """Fit within the other environment."""
     import warnings
 
-    from diffprivlib.models import LinearRegression, LogisticRegression
-
     warnings.simplefilter("ignore")
     given = np.load(source)
     X, y, X_test = given["X"], given["y"], given["X_test"]
+    make = {"diffprivlib": of_diffprivlib, "ebm": of_interpret}[str(given["method"])]
     predicted, seconds = [], []
     for epsilon in given["epsilons"].tolist():
         start = time.process_time()
+        model = make(epsilon, given).fit(X, y)
         if "target_bounds" in given:
-            bound = float(given["feature_bound"])
-            bounds_y = tuple(given["target_bounds"].tolist())
-            model = LinearRegression(epsilon=epsilon, bounds_X=(-bound, bound), bounds_y=bounds_y)
-            predicted.append(model.fit(X, y).predict(X_test))
+            predicted.append(model.predict(X_test))
         else:
-            model = LogisticRegression(epsilon=epsilon, data_norm=float(given["data_norm"]))
-            probabilities = model.fit(X, y).predict_proba(X_test)
-            # Its scores may overflow, which says nothing about the classes.
+            probabilities = model.predict_proba(X_test)
+            # Scores may overflow, which says nothing about the classes.
             probabilities = np.nan_to_num(probabilities, nan=1 / probabilities.shape[1])
             predicted.append(np.log(np.maximum(probabilities, 1e-300)))
         seconds.append(time.process_time() - start)
     np.savez(answer, predicted=np.array(predicted), seconds=seconds)
+
+
+def of_diffprivlib(epsilon, given):
+    from diffprivlib.models import LinearRegression, LogisticRegression
+
+    if "target_bounds" not in given:
+        return LogisticRegression(epsilon=epsilon, data_norm=float(given["data_norm"]))
+    bound = float(given["feature_bound"])
+    bounds_y = tuple(given["target_bounds"].tolist())
+    return LinearRegression(epsilon=epsilon, bounds_X=(-bound, bound), bounds_y=bounds_y)
+
+
+def of_interpret(epsilon, given):
+    from interpret.privacy import DPExplainableBoostingClassifier, DPExplainableBoostingRegressor
+
+    low, high = given["low"], given["high"]
+    options = {
+        "epsilon": epsilon,
+        "delta": float(given["delta"]),
+        "feature_types": ["nominal" if np.isnan(a) else "continuous" for a in low],
+        "privacy_bounds": {j: (low[j], high[j]) for j in np.flatnonzero(~np.isnan(low)).tolist()},
+        "n_jobs": 1,
+    }
+    if "target_bounds" not in given:
+        return DPExplainableBoostingClassifier(**options)
+    least, most = given["target_bounds"].tolist()
+    return DPExplainableBoostingRegressor(
+        **options, privacy_target_min=least, privacy_target_max=most
+    )
 
 
 def main():

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import re
+from itertools import product
 from math import hypot
 from pathlib import Path
 
+import numpy as np
 import results
+from methods import OWN
 from suite import RARE, RAW, SETS
 
 # Reference implementations of the rules on other splits; for synthetic data also on other draws.
@@ -17,8 +20,11 @@ NAMES = {
     "scaled": "skdp behind `DPStandardScaler`",
     "balanced": 'skdp, `class_weight="balanced"`',
     "exact": "without privacy",
-    "frequencies": "class frequencies",
+    "frequencies": "class frequencies or mean",
     "floor": "clipped gradient descent",
+    "before": "defaults before",
+    "plain": "`gd`, no preconditioning",
+    "one_step": "`one_step`",
     "adassp": "AdaSSP",
     "objective_perturbation": "objective perturbation",
     "output_perturbation": "output perturbation",
@@ -27,15 +33,27 @@ NAMES = {
 METRICS = {
     "accuracy": "accuracy",
     "r2": "R²",
+    "absolute_error": "absolute error",
     "auc": "AUC",
     "balanced_accuracy": "balanced accuracy",
     "average_precision": "average precision",
     "log_loss": "log-loss",
     "brier": "Brier score",
     "calibration_error": "calibration error",
+    "calibration_slope": "calibration slope",
     "passes": "passes",
     "seconds": "seconds",
 }
+# What the defaults are judged by, and how far behind the best of our solvers they may be.
+JUDGED = {
+    "accuracy": 0.003,
+    "log_loss": 0.003,
+    "auc": 0.005,
+    "calibration_slope": float("inf"),
+    "r2": 0.005,
+    "absolute_error": float("inf"),
+}
+SMALLER_IS_BETTER = ("log_loss", "absolute_error")
 
 
 def metric_of(fit):
@@ -111,6 +129,74 @@ def shortfalls(fits):
             if mean - cell.mean > 2 * hypot(cell.error, error):
                 found.append((data, metric, epsilon, cell, (mean, error)))
     return found
+
+
+def good(metric, score):
+    """A number that is larger for better scores."""
+    if metric == "calibration_slope":
+        return -abs(np.log(score))
+    return -score if metric in SMALLER_IS_BETTER else score
+
+
+def lead(fits, metric, epsilon, other):
+    """By how much the defaults are better than a method on common splits; None without one."""
+    first, second = (
+        {
+            f.seed: f.scores[metric]
+            for f in fits
+            if f.method == method and f.epsilon in (epsilon, None)
+        }
+        for method in ("skdp", other)
+    )
+    gains = [good(metric, first[k]) - good(metric, second[k]) for k in first.keys() & second.keys()]
+    return results.cell(gains) if gains else None
+
+
+def judgement(fits):
+    """A row a data set, score and epsilon: the defaults beside all that they should not be behind.
+
+    Marked are cells behind the best of our other solvers by more than the score's allowance, and
+    cells that were surely better before, or worse than class frequencies or the mean by 5 % of
+    their log-loss or squared error.
+    """
+    rows, counts = [], {"behind our best": 0, "better before": 0, "worse than a constant": 0}
+    for data, own in by_set(fits).items():
+        epsilons = sorted({f.epsilon for f in own if f.method == "skdp"})
+        scores = [m for m in JUDGED if m in own[0].scores]
+        for metric, epsilon in product(scores, epsilons):
+            cells = results.cells(own, metric)
+            leads = {m: lead(own, metric, epsilon, m) for m in (*OWN, "before", "frequencies")}
+            leads = {m: cell for m, cell in leads.items() if cell is not None}
+            best = min(leads.keys() & OWN, key=lambda m, leads=leads: leads[m].mean, default=None)
+            ahead, before = leads.get(best), leads.get("before")
+            marks = {
+                "behind our best": best is not None and ahead.mean < -JUDGED[metric],
+                "better before": surely_behind(before) and metric != "calibration_slope",
+                "worse than a constant": metric in ("log_loss", "r2")
+                and surely_behind(leads.get("frequencies"))
+                and loss(metric, cells[data, "skdp", epsilon])
+                > 1.05 * loss(metric, cells[data, "frequencies", None]),
+            }
+            counts = {mark: counts[mark] + marked for mark, marked in marks.items()}
+            exact = cells.get((data, "exact", None))
+            row = [data, METRICS[metric], f"{epsilon:g}", str(cells[data, "skdp", epsilon])]
+            row += ["" if before is None else before.signed()]
+            row += ["" if best is None else f"{ahead.signed()}, {NAMES[best]}"]
+            row += ["" if exact is None else str(exact), ", ".join(m for m in marks if marks[m])]
+            rows.append(row)
+    header = ["data", "score", "ε", "now", "lead over before", "lead over our best", "exact", ""]
+    said = ", ".join(f"{count} {mark}" for mark, count in counts.items())
+    return f"{grid(header, rows)}\n\nOf {len(rows)} cells: {said}"
+
+
+def loss(metric, cell):
+    """Log-loss, or squared error in proportion to the variance of targets."""
+    return 1 - cell.mean if metric == "r2" else cell.mean
+
+
+def surely_behind(lead):
+    """Whether a lead is negative by more than two standard errors, of at least three splits."""
+    return lead is not None and lead.count > 2 and lead.mean < -2 * lead.error
 
 
 def summary(fits, methods=("skdp",)):

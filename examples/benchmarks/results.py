@@ -40,6 +40,11 @@ class Cell:
     def __str__(self):
         return f"{self.mean:.3f}±{self.error:.3f}" if self.count > 1 else f"{self.mean:.3f}"
 
+    def signed(self):
+        """A difference, in one digit more."""
+        text = f"{self.mean:+.4f}"
+        return f"{text}±{self.error:.4f}" if self.count > 1 else text
+
 
 def read(paths):
     """Fits of several files; where they overlap, the later file counts."""
@@ -72,6 +77,12 @@ def paired(fits):
     return [fit for fit in fits if fit.seed in common[fit.data]]
 
 
+def cell(values):
+    """Mean and standard error of values, one a split."""
+    error = float(np.std(values, ddof=1) / np.sqrt(len(values))) if len(values) > 1 else 0.0
+    return Cell(float(np.mean(values)), error, len(values))
+
+
 def cells(fits, metric):
     """``{(data, method, epsilon): Cell}`` for a score, or for seconds."""
     values = defaultdict(list)
@@ -79,11 +90,4 @@ def cells(fits, metric):
         scores = {"seconds": fit.seconds, **fit.scores}
         if metric in scores:
             values[fit.data, fit.method, fit.epsilon].append(scores[metric])
-    return {
-        key: Cell(
-            float(np.mean(v)),
-            float(np.std(v, ddof=1) / np.sqrt(len(v))) if len(v) > 1 else 0.0,
-            len(v),
-        )
-        for key, v in values.items()
-    }
+    return {key: cell(v) for key, v in values.items()}

@@ -23,11 +23,11 @@ from typing import Any
 import datasets
 import numpy as np
 import results
+from defaults import FIRST_SEED
 from scipy.optimize import minimize
 from sklearn.metrics import accuracy_score, r2_score
 from sklearn.model_selection import train_test_split
 from suite import SMALL
-from utility import FIRST_SEED
 
 from skdp import DPLassoRegressor, DPLinearRegression, DPLogisticRegression, DPSVMClassifier
 from skdp.problem.losses import Logistic, Loss, Squared, SquaredHinge

@@ -1,4 +1,4 @@
-"""The data sets of the utility benchmark by name."""
+"""The data sets of the benchmark of defaults by name."""
 
 from __future__ import annotations
 
@@ -16,10 +16,19 @@ SETS: dict[str, Callable[[], Dataset]] = {
         datasets.wine,
         datasets.digits,
         synthetic.classes,
+        synthetic.rare_class,
+        synthetic.noisy_labels,
+        synthetic.sure_labels,
+        synthetic.few_rows,
         datasets.adult,
         datasets.adult_rare,
         datasets.covertype_2,
         datasets.covertype_7,
+        datasets.covertype_classes,
+        datasets.shuttle,
+        datasets.flights,
+        datasets.lending_club,
+        datasets.caravan,
         datasets.mnist,
         datasets.newsgroups_7_8,
         datasets.newsgroups_3_4,
@@ -31,6 +40,18 @@ SETS: dict[str, Callable[[], Dataset]] = {
         datasets.california_without_logs,
         datasets.bike,
         datasets.protein,
+        datasets.delays,
+        datasets.diamonds,
+        datasets.cps1988,
+        datasets.deliveries,
+        datasets.airfoil,
+        datasets.concrete,
+        datasets.energy,
+        datasets.housing,
+        datasets.parkinsons,
+        datasets.pol,
+        datasets.red_wine,
+        synthetic.no_signal,
         synthetic.uniform,
         synthetic.autoregressive,
         synthetic.lognormal,
@@ -48,8 +69,11 @@ SETS: dict[str, Callable[[], Dataset]] = {
 }
 
 # Few rows, so that means over as many splits as elsewhere would say little.
-SMALL = ("breast_cancer", "iris", "wine", "digits", "diabetes")
+SMALL = (
+    *("breast_cancer", "iris", "wine", "digits", "diabetes", "few_rows", "no_signal"),
+    *("airfoil", "concrete", "energy", "housing", "red_wine"),
+)
 # Columns in their own units, and no bounds.
 RAW = ("adult_raw", "covertype_raw", "california_raw", "protein_raw", "bike_raw")
 # Beside accuracy, or in its place, what is reported first.
-RARE = ("adult_rare", "covertype_7", "newsgroups_2")
+RARE = ("adult_rare", "covertype_7", "newsgroups_2", "rare_class", "lending_club", "caravan")

@@ -54,6 +54,46 @@ def classes():
     return Dataset(X, (rng.random(N) < expit(scores)).astype(int), "logistic labels, 50 features")
 
 
+def two_classes(share, strength, n, d, seed):
+    """Logistic labels with a share of positives; the larger the strength, the fewer mistakes."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d))
+    scores = strength * X @ rng.normal(size=d) / np.sqrt(d)
+    low, high = -50.0, 50.0
+    while high - low > 1e-9:
+        middle = (low + high) / 2
+        low, high = (low, middle) if expit(scores + middle).mean() > share else (middle, high)
+    return Dataset(
+        X / np.linalg.norm(X, axis=1, keepdims=True),
+        (rng.random(n) < expit(scores + low)).astype(int),
+        f"logistic labels, {share:.0%} positive, {d} features",
+    )
+
+
+def rare_class():
+    return two_classes(0.03, 2.0, N, D, seed=1)
+
+
+def noisy_labels():
+    return two_classes(0.3, 0.5, N, D, seed=2)
+
+
+def sure_labels():
+    return two_classes(0.3, 8.0, N, D, seed=3)
+
+
+def few_rows():
+    return two_classes(0.3, 2.0, 1_000, 10, seed=4)
+
+
+def no_signal():
+    """Targets that the features say nothing about: no more than the mean can be learned."""
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(1_000, 10))
+    y = np.clip(0.3 + 0.3 * rng.normal(size=1_000), -1, 1)
+    return regression(longest_to_one(X), y, "no signal, mean .3")
+
+
 def uniform():
     rng = np.random.default_rng(0)
     X = rng.uniform(-1, 1, size=(N, 50)) / np.sqrt(50)

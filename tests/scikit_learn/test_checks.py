@@ -2,10 +2,12 @@
 
 import importlib
 import sys
+import warnings
 from pathlib import Path
 
 import pytest
-from examples_of_estimators import REAL, SEVERAL, X, lasso, linear, logistic, machine
+from examples_of_estimators import BINARY, REAL, SEVERAL, X, lasso, linear, logistic, machine
+from sklearn.base import is_classifier
 from sklearn.utils import get_tags
 
 from skdp.bandit.policies import POLICIES
@@ -31,6 +33,27 @@ def test_every_pair_of_an_estimator_and_a_solver_is_checked_or_refuses_with_a_re
                 assert checks.refused(cls(solver=option))
             else:
                 assert not checks.refused(cls(solver=option, **need))
+
+
+@pytest.mark.parametrize("option", SOLVERS)
+def test_every_estimator_learns_with_the_name_of_every_solver_that_it_does_not_refuse(
+    checks, option
+):
+    # Of few rows some coefficients have no standard errors, and less than the budget may be spent.
+    for name, cls in checks.ESTIMATORS.items():
+        need = checks.NEEDS[name].get(option, {})
+        if isinstance(need, str):
+            continue
+        model = cls(**{"epsilon": 10.0, "delta": 1e-5, "data_norm": 3.0, "solver": option} | need)
+        if is_classifier(model):
+            y, bounds = BINARY, {"classes": [0, 1]}
+        else:
+            y, bounds = REAL, {"target_bounds": (-10.0, 10.0)}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            model.set_params(**bounds).fit(X, y)
+        assert model.predict(X).shape == y.shape
+        assert 0 < model.privacy_spent_.epsilon <= model.epsilon * (1 + 1e-9)
 
 
 @pytest.mark.nightly

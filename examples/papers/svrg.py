@@ -1,26 +1,24 @@
-"""Wang, Ye and Xu (2017), figures 1 and 2: optimality gap of SVRG, SVRG++ and GD on Covertype.
+"""Wang, Ye and Xu (2017), algorithms 1 and 2, figures 1 and 2: SVRG and SVRG++ on Covertype.
 
-    python examples/benchmarks/papers/optimality_gap.py --plot optimality_gap.png
+    python examples/papers/svrg.py --plot optimality_gap.png
 
-200,000 training rows, logistic loss with a ridge of 1e-2 and without, epsilon in {0.2, 0.5, 1},
-delta = 1e-3, replace-one. All solvers here are calibrated from what they release. Columns are the
-gap of the objective to the minimum, with standard errors, queries asked, and processor time
-as a multiple of GD's in the same run. The last table is what the noise of the paper really gives: a
-lower bound on epsilon by an explicit test between neighbours.
+Claim: at the same privacy SVRG and SVRG++ end closer to the minimum than gradient descent.
+200,000 rows, logistic loss with a ridge of .01 and without, epsilon .2, .5 and 1, delta = .001.
+
+Measured: level with gradient descent, or a little behind, in the form that is our default; far
+behind in the published forms (gap .00034 and .00015 for .000003 at epsilon 1 with the ridge). The
+noise of the paper is too small for its claim: the last table has a lower bound on the epsilon that
+it really gives, by an explicit test between neighbours. Not as in the paper: every query is about
+all rows, and step sizes are ours.
 """
 
 from __future__ import annotations
 
-import argparse
-import sys
 import time
-from pathlib import Path
 
 import numpy as np
+from measured import Measured, arguments, draw, table
 from scipy.special import expit, log_ndtr, ndtr
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-import datasets
 
 from skdp import DPLogisticRegression
 from skdp.solvers import GD, SVRG
@@ -42,10 +40,18 @@ SOLVERS = {
 }
 
 
-def rows():
-    data = datasets.covertype()
-    order = np.random.default_rng(0).permutation(len(data.y))[:N]
-    return np.ascontiguousarray(data.X[order], dtype=np.float64), data.y[order]
+def recipe(X, y, *, ridges=RIDGES, epsilons=EPSILONS, repeats=3):
+    """Gap of the objective to its minimum, and processor seconds."""
+    found = []
+    for ridge in ridges:
+        best = least(X, y, ridge)
+        for name, solver in SOLVERS.items():
+            for epsilon in epsilons:
+                runs = [run(solver, X, y, ridge, epsilon) for _ in range(repeats)]
+                where = {"ridge": ridge, "solver": name, "epsilon": epsilon}
+                found.append(Measured({**where, "of": "gap"}, tuple(v - best for v, _ in runs)))
+                found.append(Measured({**where, "of": "seconds"}, tuple(s for _, s in runs)))
+    return found
 
 
 def objective(coef, intercept, X, y, ridge):
@@ -74,7 +80,7 @@ def run(solver, X, y, ridge, epsilon):
     model = DPLogisticRegression(
         epsilon=epsilon,
         delta=DELTA,
-        C=1 / (ridge * N) if ridge else 1e12,
+        C=1 / (ridge * len(y)) if ridge else 1e12,
         data_norm=1.0,
         classes=[0, 1],
         solver=solver,
@@ -83,8 +89,7 @@ def run(solver, X, y, ridge, epsilon):
     started = time.process_time()
     model.fit(X, y)
     seconds = time.process_time() - started
-    asked = sum(event.count for event in model.privacy_ledger_)
-    return objective(model.coef_[0], model.intercept_[0], X, y, ridge), asked, seconds
+    return objective(model.coef_[0], model.intercept_[0], X, y, ridge), seconds
 
 
 def paper_noise(epsilon):
@@ -117,61 +122,22 @@ def certain_epsilon(epsilon, shift):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--plot", type=Path, help="where to save the figure")
-    arguments = parser.parse_args()
-    X, y = rows()
-    gaps = {}
-    for ridge in RIDGES:
-        best = least(X, y, ridge)
-        print(f"\nridge {ridge:g}, least objective {best:.5f}\n")
-        print("| solver | " + " | ".join(f"eps {e:g}" for e in EPSILONS) + " | asked | time |")
-        print("|---" * (len(EPSILONS) + 3) + "|")
-        reference = None
-        for name, solver in SOLVERS.items():
-            cells, seconds = [], []
-            for epsilon in EPSILONS:
-                runs = [run(solver, X, y, ridge, epsilon) for _ in range(arguments.repeats)]
-                gap = np.array([value - best for value, _, _ in runs])
-                seconds += [s for _, _, s in runs]
-                error = gap.std(ddof=1) / np.sqrt(len(gap))
-                cells.append(f"{gap.mean():.5f}±{error:.5f}")
-                gaps.setdefault((ridge, name), []).append((gap.mean(), error))
-                asked = runs[0][1]
-            reference = reference or np.median(seconds)
-            ratio = np.median(seconds) / reference
-            print(f"| {name} | {' | '.join(cells)} | {asked} | {ratio:.2f} |", flush=True)
-    print(
-        "\nEpsilon of the paper's own noise, at least (weight of one row in a step: 2, .1, .01)\n"
-    )
+    import datasets
+
+    given = arguments(__doc__, repeats=3)
+    data = datasets.covertype()
+    order = np.random.default_rng(0).permutation(len(data.y))[:N]
+    X = np.ascontiguousarray(data.X[order], dtype=np.float64)
+    found = recipe(X, data.y[order], repeats=given.repeats)
+    print(table(found, "epsilon"))
+    print("\nEpsilon of the paper's noise, at least, where a row weighs 2, .1, .01 in a step\n")
     print("| claimed | sd | 2 | .1 | .01 |\n|---|---|---|---|---|")
     for epsilon in EPSILONS:
         bounds = [f"{certain_epsilon(epsilon, shift):.3g}" for shift in (2.0, 0.1, 0.01)]
         print(f"| {epsilon:g} | {paper_noise(epsilon):.5f} | {' | '.join(bounds)} |")
-    if arguments.plot:
-        draw(gaps, arguments.plot)
-
-
-def draw(gaps, path):
-    import matplotlib
-
-    matplotlib.use("Agg")
-    import matplotlib.pyplot as plt
-
-    figure, panels = plt.subplots(1, 2, figsize=(9, 3.5), layout="constrained")
-    for axes, ridge in zip(panels, RIDGES, strict=True):
-        for name in SOLVERS:
-            means, errors = np.array(gaps[ridge, name]).T
-            axes.errorbar(EPSILONS, means, 2 * errors, label=name, marker="o", markersize=4)
-        axes.set_yscale("log")
-        axes.set_xticks(EPSILONS)
-        axes.set_xlabel("epsilon")
-        axes.set_title(f"ridge {ridge:g}")
-        axes.grid(alpha=0.3)
-    panels[0].set_ylabel("optimality gap")
-    panels[0].legend(fontsize=8)
-    figure.savefig(path, dpi=150)
+    if given.plot:
+        gaps = [m for m in found if m.where["of"] == "gap"]
+        draw(gaps, given.plot, across="epsilon", line="solver", panel="ridge", ylabel="gap")
 
 
 if __name__ == "__main__":

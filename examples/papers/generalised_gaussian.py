@@ -1,6 +1,6 @@
-"""Han et al.'s noise for streams, mended, beside Gaussian noise at the same price.
+"""Han et al. (2022), lemma 2.1: their noise for streams, mended, and Gaussian noise at its price.
 
-    python examples/benchmarks/papers/generalised_gaussian.py
+    python examples/papers/generalised_gaussian.py
 
 The paper adds to each node of a binary tree noise of density proportional to
 ``exp(-||z||_r^2 / (2 sigma^2))``, in the hope that it suits gradients bounded in an l_q norm. Two

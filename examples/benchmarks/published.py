@@ -1,0 +1,296 @@
+"""Fill docs/benchmarks/published.md: this package on tables and settings that others published.
+
+    export SKDP_PEERS=.venv-peers/bin/python
+    python examples/benchmarks/published.py
+
+A few minutes on one core; ``--only`` runs some of its tables and leaves the others of the page as
+they are. Peers run if ``SKDP_PEERS`` names an interpreter that has them, see peers.py. Cells of
+ours that are behind are marked.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+import warnings
+from dataclasses import replace
+from itertools import product
+from math import log
+from pathlib import Path
+
+import datasets
+import numpy as np
+import peers
+import results
+from methods import exact, predictions, private
+from report import fill, grid
+from scoring import score
+from sklearn.datasets import make_classification, make_regression
+from sklearn.linear_model import LinearRegression
+from sklearn.model_selection import KFold, train_test_split
+from sklearn.preprocessing import SplineTransformer
+
+from skdp import DPLinearRegression
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "benchmarks" / "published.md"
+BEHIND = " ▼"
+RELATIONS = ("zero_out", "replace_one")
+
+
+def marked(cell, best, *, larger_is_better, digits=3):
+    """A cell, and whether it is behind by more than 2 % and a standard error."""
+    text = f"{cell.mean:.{digits}f} ± {cell.error:.{digits}f}"
+    if best is None:
+        return text
+    lag = best - cell.mean if larger_is_better else cell.mean - best
+    return text + BEHIND * (lag > cell.error + 0.02 * abs(best))
+
+
+def split(X, y, seed, stratify):
+    return train_test_split(
+        X, y, test_size=0.2, random_state=9000 + seed, stratify=y if stratify else None
+    )
+
+
+# ---------------------------------------------------------------------------- sufficient statistics
+SETS_OF_WANG = ("airfoil", "concrete", "energy", "housing", "parkinsons", "pol", "wine")
+PRIVATE_OF_WANG = slice("SSP", None)
+
+
+def squared_errors(X, y, epsilon, adjacency):
+    """Mean squared error over ten folds, at delta = 1e-6."""
+    errors = []
+    for train, test in KFold(10, shuffle=True, random_state=0).split(X):
+        model = DPLinearRegression(
+            epsilon=epsilon,
+            delta=1e-6,
+            data_norm=1.0,
+            target_bounds=(-1.0, 1.0),
+            adjacency=adjacency,
+        ).fit(X[train], y[train])
+        errors.append(np.mean((model.predict(X[test]) - y[test]) ** 2))
+    return results.cell(errors)
+
+
+def wang(splits):
+    """Mean squared errors on sets of Wang (2018), over ten folds, beside those printed there."""
+    del splits
+    frames = datasets.stored("frames")
+    rows = []
+    for name in SETS_OF_WANG:
+        X, y, printed = frames.published(name)
+        of_methods = printed.loc[:, PRIVATE_OF_WANG]
+        best = of_methods.min(axis=1)
+        line = f"{name}, {len(y):,} x {X.shape[1]}"
+        rows.append([line, "constant", *(f"{e:.3f}" for e in printed["constant"])])
+        rows.append(["", "AdaSSP, published", *(f"{e:.3f}" for e in printed["AdaSSP"])])
+        rows.append(["", "best published", *(f"{e:.3f}" for e in best)])
+        for adjacency in RELATIONS:
+            cells = [squared_errors(X, y, epsilon, adjacency) for epsilon in printed.index]
+            shown = [
+                marked(cell, least if adjacency == "zero_out" else None, larger_is_better=False)
+                for cell, least in zip(cells, best, strict=True)
+            ]
+            rows.append(["", f"skdp, `{adjacency}`", *shown])
+        rows.append(["", "not private", *(f"{e:.3f}" for e in printed["not private"])])
+    return grid(["set", "", *(f"ε = {e:g}" for e in frames.EPSILONS)], rows)
+
+
+# ------------------------------------------------------------------------------------ no bounds
+def without_bounds(splits):
+    """R2 at epsilon = ln 3 and delta = 1e-5 of regressions that are told nothing of the rows."""
+    X, y = make_regression(22_000, 10, n_informative=10, noise=10, random_state=0)
+    sets = {"make_regression": (X, y)}
+    diamonds, prices, _ = datasets.stored("frames").frame("diamonds")
+    X = np.hstack(datasets.numbers_and_indicators(diamonds))
+    sets["diamonds, log of the price"] = X, prices.to_numpy(float)
+    sets["diamonds, price"] = X, np.exp(prices.to_numpy(float))
+    sets["california"] = datasets.load("california")[:2]
+    models = {
+        "skdp": lambda: DPLinearRegression(epsilon=log(3), delta=1e-5),
+        "skdp, `adassp`": lambda: DPLinearRegression(epsilon=log(3), delta=1e-5, solver="adassp"),
+        "not private": LinearRegression,
+    }
+    rows = []
+    for name, (X, y) in sets.items():
+        cells = {}
+        for method, make in models.items():
+            values = []
+            for seed in range(2 * splits):
+                part, test, target, truth = split(X, y, seed, False)
+                values.append(make().fit(part, target).score(test, truth))
+            cells[method] = results.cell(values)
+        shown = [marked(cells["skdp"], cells["skdp, `adassp`"].mean, larger_is_better=True)]
+        shown += [f"{cells[m].mean:.3f} ± {cells[m].error:.3f}" for m in list(models)[1:]]
+        rows.append([f"{name}, {len(y):,} x {X.shape[1]}", *shown])
+    return grid(["R², ε = ln 3", *models], rows)
+
+
+# ------------------------------------------------------------------------------------- additive
+def columns_of(name):
+    """Columns as they are in the file, indicators as codes, and their ranges, NaN for codes."""
+    X, _, extras = datasets.load(name)
+    columns, low, high, parts = [], [], [], {}
+    for j, feature in enumerate(map(str, extras["feature_names"])):
+        prefix, equals, _ = feature.partition("=")
+        if equals:
+            parts.setdefault(prefix, []).append(j)
+        else:
+            columns.append(X[:, j])
+            low.append(X[:, j].min())
+            high.append(X[:, j].max())
+    columns += [X[:, indices].argmax(axis=1) for indices in parts.values()]
+    low, high = (np.array([*ends, *([np.nan] * len(parts))]) for ends in (low, high))
+    return np.column_stack(columns).astype(float), low, high
+
+
+def splines(columns, low, high):
+    """Cubic splines of the numbers between public knots, and indicators; rows of norm 1 at most."""
+    parts = []
+    for x, a, b in zip(columns.T, low, high, strict=True):
+        if np.isnan(a):
+            parts.append(np.equal.outer(x, np.arange(x.max() + 1)))
+            continue
+        x = x - a
+        if b - a > 1000:
+            x, b = np.log1p(x), a + np.log1p(b - a)
+        knots = np.linspace(0, b - a, 6)[:, None]
+        parts.append(SplineTransformer(knots=knots).fit(knots).transform(x[:, None]))
+    return np.hstack(parts).astype(float) / np.sqrt(columns.shape[1])
+
+
+def additive(splits):
+    """Scores beside DP-EBM, of columns and of splines of them."""
+    epsilons = (0.5, 1.0, 4.0)
+    rows = []
+    for name in ("adult", "california", "bike", "protein"):
+        data = getattr(datasets, name)()
+        columns, low, high = columns_of(name)
+        on_splines = replace(data, X=splines(columns, low, high), data_norm=1.0)
+        ranges = {"low": low, "high": high, "target_bounds": data.target_bounds}
+        found = {}
+
+        def add(method, epsilon, predicted, truth, data=data, found=found):
+            for metric, value in score(data, predicted, truth).items():
+                if metric in ("auc", "log_loss", "r2"):
+                    found.setdefault((metric, method, epsilon), []).append(value)
+
+        order = np.arange(len(data.y))
+        for seed in range(splits):
+            train, test, y, truth = split(order, data.y, seed, not data.is_regression)
+            delta = len(y) ** -1.1
+            for adjacency, epsilon in product(RELATIONS, epsilons):
+                for kind, told in (("skdp", data), ("skdp on splines", on_splines)):
+                    model = private(told, epsilon, delta, adjacency=adjacency).fit(told.X[train], y)
+                    predicted = predictions(model, told, told.X[test])
+                    add(f"{kind}, `{adjacency}`", epsilon, predicted, truth)
+            theirs = {
+                "DP-EBM": peers.ebm(
+                    columns[train], y, columns[test], epsilons, delta=delta, **ranges
+                ),
+                "diffprivlib": peers.diffprivlib(data, data.X[train], y, data.X[test], epsilons),
+            }
+            for method, answers in theirs.items():
+                for epsilon, answer in zip(epsilons, answers, strict=True):
+                    if answer is not None:
+                        add(method, epsilon, answer[0], truth)
+            answer = exact(data, data.X[train], y, data.X[test], None, None)
+            add("not private, linear", None, answer.predicted, truth)
+        rows += rows_of(name, found, epsilons)
+    return grid(["", "score", "method", *(f"ε = {e:g}" for e in epsilons)], rows)
+
+
+NAMES = {"auc": "AUC", "log_loss": "log-loss", "r2": "R²", "accuracy": "accuracy"}
+
+
+def rows_of(name, found, epsilons):
+    """A row a score and method; defaults are held against the best of all other private ones."""
+    cells = {key: results.cell(values) for key, values in found.items()}
+    rows = []
+    for metric, method in dict.fromkeys((metric, method) for metric, method, _ in cells):
+        larger = metric != "log_loss"
+        shown = []
+        for epsilon in epsilons:
+            others = [
+                cell.mean
+                for (of, other, at), cell in cells.items()
+                if (of, at) == (metric, epsilon) and not other.startswith("skdp")
+            ]
+            best = (max if larger else min)(others, default=None)
+            cell = cells.get((metric, method, epsilon), cells.get((metric, method, None)))
+            ours = best if method.startswith("skdp") else None
+            shown.append(marked(cell, ours, larger_is_better=larger))
+        rows.append([name, NAMES[metric], method, *shown])
+    return rows
+
+
+# ----------------------------------------------------------------------------------- simulations
+SIMULATED = (
+    (10_000, 40, {"n_informative": 30, "class_sep": 2.0, "random_state": 1000}),
+    (2_000, 2_000, {"n_informative": 10, "class_sep": 2.0, "random_state": 1}),
+)
+OBJECTIVE_PERTURBATION = "`objective_perturbation`"
+
+
+def iyengar(splits):
+    """Accuracy on the simulated sets of Iyengar et al. (2019), at delta = 1 / n^2."""
+    epsilons = (0.01, 0.1, 1.0, 10.0)
+    rows = []
+    for n, d, options in SIMULATED:
+        X, y = make_classification(n, d, **options)
+        data = datasets.Dataset(datasets.unit_rows(X), y, "unit rows")
+        found = {}
+        for seed in range(splits):
+            part, test, target, truth = split(data.X, y, seed, True)
+            delta = len(target) ** -2.0
+
+            def add(method, epsilon, predicted, truth=truth, found=found):
+                value = float(np.mean(predicted == truth))
+                found.setdefault(("accuracy", method, epsilon), []).append(value)
+
+            for epsilon in epsilons:
+                for method, solver in (
+                    ("skdp", "auto"),
+                    (OBJECTIVE_PERTURBATION, "objective_perturbation"),
+                ):
+                    model = private(data, epsilon, delta, solver=solver).fit(part, target)
+                    add(method, epsilon, model.predict(test))
+            answers = peers.diffprivlib(data, part, target, test, epsilons)
+            for epsilon, answer in zip(epsilons, answers, strict=True):
+                if answer is not None:
+                    add("diffprivlib", epsilon, answer[0].argmax(axis=1))
+            answer = exact(data, part, target, test, None, None)
+            add("not private", None, answer.predicted.argmax(axis=1))
+        rows += rows_of(f"{n:,} x {d:,}", found, epsilons)
+    return grid(["", "score", "method", *(f"ε = {e:g}" for e in epsilons)], rows)
+
+
+TABLES = {
+    "sets of Wang": wang,
+    "no bounds": without_bounds,
+    "additive models": additive,
+    "simulated sets": iyengar,
+}
+
+
+def main(arguments=None):
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--only", nargs="+", choices=TABLES, default=list(TABLES))
+    parser.add_argument("--splits", type=int, default=3, help="splits of all but the sets of Wang")
+    parser.add_argument("--page", type=Path, default=PAGE, help="what to fill")
+    args = parser.parse_args(arguments)
+    for name in args.only:
+        start = time.process_time()
+        with warnings.catch_warnings():
+            # Budgets with which nothing is learned, and bounds that are found, are the point.
+            warnings.simplefilter("ignore", UserWarning)
+            table = TABLES[name](args.splits)
+        args.page.write_text(fill(args.page.read_text(), {name: table}))
+        seconds = time.process_time() - start
+        behind = table.count(BEHIND)
+        print(f"{name}: {behind} cells behind, {seconds:.0f} s", file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    main()
