@@ -79,6 +79,20 @@ def test_every_method_predicts_every_row(piece, tiny):
         assert found == {"skdp", "exact", "frequencies", "plain", "one_step"} | only
 
 
+def test_support_vector_machines_have_no_scores_of_probabilities(piece, tiny):
+    methods, scoring = piece("methods"), piece("scoring")
+    labels = np.arange(600) % 3
+    several = replace(tiny[0], y=labels, X=tiny[0].X + 0.5 * np.eye(5)[labels])
+    for data in (replace(tiny[0], margins=True), replace(several, margins=True)):
+        for name in ("skdp", "exact", *methods.OWN):
+            (answer,) = methods.run(name, data, data.X, data.y, data.X, (50.0,), 1e-4)
+            if answer is None:
+                continue
+            scores = scoring.score(data, answer.predicted, data.y)
+            assert set(scores) == {"accuracy", "auc", "balanced_accuracy", "average_precision"}
+            assert scores["auc"] > 0.7
+
+
 def test_scaler_and_model_share_one_budget_and_their_releases_are_the_passes(
     piece, tiny, monkeypatch
 ):

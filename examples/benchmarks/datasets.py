@@ -29,7 +29,8 @@ class Dataset:
     Of raw features no bound is known: ``data_norm`` is None, and ``numeric`` are the columns that
     somebody might scale, all but the codes of categories.
     ``feature_bound`` bounds the size of each entry; ``n_informative`` says how many features a
-    sparse linear model would use, for the sets that are about that.
+    sparse linear model would use, for the sets that are about that. With ``margins`` classes are
+    told apart by support vector machines, which have no probabilities.
     """
 
     X: np.ndarray | sp.csr_matrix
@@ -40,6 +41,7 @@ class Dataset:
     feature_bound: float = 1.0
     n_informative: int | None = None
     numeric: list[int] | None = None
+    margins: bool = False
 
     @property
     def is_regression(self) -> bool:

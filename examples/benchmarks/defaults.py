@@ -89,9 +89,11 @@ def run_split(name, data, seed, epsilons, chosen):
     return fits
 
 
-def run(name, seeds, epsilons, chosen, jobs):
+def run(name, seeds, epsilons, chosen, jobs, margins=False):
     """Fits of one data set, and the note on its scaling."""
-    data = SETS[name]()
+    data = replace(SETS[name](), margins=margins)
+    if margins and data.is_regression:
+        return [], "no classes"
     pieces = Parallel(n_jobs=jobs)(
         delayed(run_split)(name, data, seed, epsilons, chosen) for seed in seeds
     )
@@ -107,6 +109,7 @@ def run_revision(revision, names, args):
         files = subprocess.run(archive, check=True, stdout=subprocess.PIPE).stdout
         subprocess.run(["tar", "-x", "-C", folder], input=files, check=True)
         options = ["--epsilons", *map(str, args.epsilons), "--splits", str(args.splits)]
+        options += ["--svm"] * args.svm
         options += ["--first", str(args.first), "--jobs", str(args.jobs), "--out", out]
         subprocess.run(
             [sys.executable, __file__, "--methods", "skdp", "--tables", *names, *options],
@@ -127,6 +130,11 @@ def parse(arguments):
     )
     parser.add_argument("--first", type=int, default=0, help="number of the first split")
     parser.add_argument("--others", action="store_true", help="our other solvers as well")
+    parser.add_argument(
+        "--svm",
+        action="store_true",
+        help="support vector machines, to be kept in a file of their own",
+    )
     parser.add_argument("--against", metavar="REV", help="the defaults of a revision as well")
     parser.add_argument("--methods", nargs="+", choices=(*methods.NAMES, "all"), default=DEFAULTS)
     parser.add_argument("--jobs", type=int, default=1, help="splits at a time")
@@ -176,12 +184,12 @@ def main(arguments=None):
         splits = args.splits * (4 if name in SMALL else 1)
         seeds = range(args.first, args.first + splits)
         try:
-            fits, note = run(name, seeds, args.epsilons, chosen, args.jobs)
+            fits, note = run(name, seeds, args.epsilons, chosen, args.jobs, args.svm)
         except FileNotFoundError as missing:
             notes.append(f"{name}: skipped, {missing}")
             continue
         notes.append(f"{name}: {note}")
-        if args.against:
+        if args.against and fits:
             fits += run_revision(args.against, [name], args)
         everything += fits
         if args.out:

@@ -21,8 +21,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
 
-from skdp import DPLassoRegressor, DPLinearRegression, DPLogisticRegression
+from skdp import DPLassoRegressor, DPLinearRegression, DPLogisticRegression, DPSVMClassifier
 from skdp.preprocessing import DPStandardScaler
 from skdp.privacy.accounting import gdp
 from skdp.solvers import GD
@@ -54,11 +55,17 @@ def private(data, epsilon, delta, **settings):
     common = {"epsilon": epsilon, "delta": delta, "data_norm": data.data_norm, **settings}
     if data.is_regression:
         return DPLinearRegression(target_bounds=data.target_bounds, **common)
-    return DPLogisticRegression(classes=data.classes, **common)
+    make = DPSVMClassifier if data.margins else DPLogisticRegression
+    return make(classes=data.classes, **common)
 
 
 def predictions(model, data, X_test):
-    return model.predict(X_test) if data.is_regression else model.predict_log_proba(X_test)
+    if data.is_regression:
+        return model.predict(X_test)
+    if not data.margins:
+        return model.predict_log_proba(X_test)
+    scores = model.decision_function(X_test)
+    return two_columns(scores) if scores.ndim == 1 else log_softmax(scores, axis=1)
 
 
 def answered(model, data, X_test, *before):
@@ -101,13 +108,14 @@ def scaled(data, X, y, X_test, epsilon, delta):
 def exact(data, X, y, X_test, epsilon, delta):
     """Scikit-learn without privacy, behind its scaler if columns are raw."""
     del epsilon, delta
-    model = LinearRegression() if data.is_regression else LogisticRegression(C=100.0, max_iter=300)
+    classifier = LinearSVC() if data.margins else LogisticRegression(C=100.0, max_iter=300)
+    model = LinearRegression() if data.is_regression else classifier
     scalers = [] if data.numeric is None else [StandardScaler()]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         pipeline = make_pipeline(*scalers, model).fit(X, y)
     # One gradient an iteration; least squares have none.
-    passes = None if data.is_regression else int(model.n_iter_.max())
+    passes = None if data.is_regression else int(np.max(model.n_iter_))
     return Answer(predictions(pipeline, data, X_test), passes)
 
 

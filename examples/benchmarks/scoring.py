@@ -37,11 +37,15 @@ def score(data, predicted, y):
     membership = np.eye(k)[y]
     # With two classes both columns say the same.
     columns = [1] if k == 2 else range(k)
-    return {
+    scores = {
         "accuracy": float(np.mean(code == y)),
         "auc": _mean(roc_auc_score, membership, predicted, columns),
         "balanced_accuracy": float(balanced_accuracy_score(y, code)),
         "average_precision": _mean(average_precision_score, membership, predicted, columns),
+    }
+    if data.margins:
+        return scores
+    return scores | {
         "log_loss": float(log_loss(y, probabilities, labels=range(k))),
         "brier": float(np.sum((probabilities - membership)[:, columns] ** 2, axis=1).mean()),
         "calibration_error": calibration_error(probabilities.max(axis=1), code == y),
