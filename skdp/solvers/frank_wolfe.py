@@ -295,29 +295,13 @@ def steps_for(problem: Problem, mu: float, reach: float, clip: float) -> int:
 
 
 def _evidence(problem: Problem, mu: float) -> float:
-    """Rows times budget, over the logarithm of the number of ways to go.
-
-    Parameters
-    ----------
-    problem : Problem
-        Sizes.
-    mu : float
-        Gaussian-DP parameter of the budget.
-    """
+    """Rows times mu, over the logarithm of the number of ways to go."""
     p = problem.n_features * problem.loss.n_scores
     return problem.n_samples * mu / log(2 * p + 1)
 
 
 def _clip_for(problem: Problem, mu: float) -> float:
-    """Bound on derivatives: their signs with little evidence, their sizes with much.
-
-    Parameters
-    ----------
-    problem : Problem
-        Loss and sizes.
-    mu : float
-        Gaussian-DP parameter of the budget.
-    """
+    """Bound on derivatives: their signs with little evidence, their sizes with much."""
     if problem.bounds.target is not None:
         # The signs of residuals say nearly as much as their sizes.
         return min(_CLIP * max(1.0, mu / 2), problem.loss.lipschitz)
@@ -329,12 +313,7 @@ def _clip_for(problem: Problem, mu: float) -> float:
 def _entry_for(problem: Problem, growth: float) -> float:
     """Bound on entries of rows that costs little signal, in units of ``data_norm``.
 
-    Parameters
-    ----------
-    problem : Problem
-        Sizes, and whether rows are sparse.
-    growth : float
-        See :class:`Walking`.
+    For the growth see :class:`Walking`.
     """
     usual = _ENTRY_OF_TEXT if problem.wide else _ENTRY / sqrt(problem.n_features)
     return min(1.0, usual * growth)
@@ -394,19 +373,7 @@ def ways_of(problem: Problem) -> Ways | None:
 
 
 def _by_vertices(problem: Problem, oracle: Oracle, ways: Ways, walking: Walking) -> Solution:
-    """Go to vertices that are chosen by Gumbel noise.
-
-    Parameters
-    ----------
-    problem : Problem
-        What is to be solved.
-    oracle : Oracle
-        Its whole budget is spent.
-    ways : Ways
-        The vertices.
-    walking : Walking
-        Hyperparameters.
-    """
+    """Go to vertices that are chosen by Gumbel noise, for the whole budget of the oracle."""
     d, constant, loss = problem.n_features, problem.bounds.intercept_value, problem.loss
     share = _INTERCEPT_SHARE if constant else 0.0
     parts = [share, 1 - share] if constant else [1.0]
@@ -445,16 +412,8 @@ def _by_gradients(
 ) -> Solution:
     """Go to minimisers of noisy gradients, averaged as long as there is noise.
 
-    Parameters
-    ----------
-    problem : Problem
-        What is to be solved.
-    oracle : Oracle
-        Its whole budget is spent.
-    ways : Ways or None
-        The vertices, if they are signed coordinates; else those of the constraint.
-    walking : Walking
-        Hyperparameters.
+    The whole budget of the oracle is spent. Without ``ways``, which are signed coordinates, the
+    vertices are those of the constraint.
     """
     d, constant = problem.n_features, problem.bounds.intercept_value
     scale = problem.row_norm * problem.max_weight
