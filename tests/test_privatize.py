@@ -790,8 +790,8 @@ def test_the_plan_says_what_facts_would_save():
         "target_bounds=(low, high)",
     }
     planned = skdp.plan(DPLinearRegression(), 1_000_000, 10).bounds
-    assert sum(share for name, share in planned if name != "target_bounds") == pytest.approx(0.09)
-    assert "9% of its budget" in str(plan)
+    assert sum(share for name, share in planned if name != "target_bounds") == pytest.approx(0.14)
+    assert "14% of its budget" in str(plan)
     _, plan = privatize(Ridge(), epsilon=1.0, bounds=(0, 1), **KNOWN, return_plan=True)
     assert plan.wanted == ()
 

@@ -12,6 +12,7 @@ from typing import Any, TypeVar, overload
 
 from sklearn.base import BaseEstimator
 
+from ..preprocessing.column_ranges import voting
 from ..privacy.accounting.calculus import Calculus, GaussianDP, PureDP
 from ..privacy.accounting.promise import nominal
 from ..privacy.adjacency import PrivacyUnit
@@ -185,7 +186,7 @@ class FitPlan(PrivacyTerms):
         unknown = [name for name, _ in self.bounds if name in ("data_norm", "target_bounds")]
         assert self.n_samples is not None
         ranges = self.stage(ColumnRanges)
-        searched = 0 if ranges is None else len(ranges.columns)
+        searched = 0 if ranges is None else voting(len(ranges.columns), codes=ranges.codes)
         return Plan(
             # Joint clips are longer by the root of the number of targets, and noise with them.
             n_samples=max(2, round(self.n_samples / sqrt(self.n_targets or 1))),

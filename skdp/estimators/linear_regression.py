@@ -68,7 +68,7 @@ class DPLinearRegression(PrivateLinearRegressor):
     data_norm : float, optional
         Bound on the l2 norm of the rows of X, known without looking at them. Longer rows are
         scaled down to it during the fit. If None, the fit looks privately for the range of each
-        column that ``data_bounds`` does not give, for 5 to 20 % of the budget, and for a norm of
+        column that ``data_bounds`` does not give, for 10 to 20 % of the budget, and for a norm of
         the rows on that scale, for 4 %. Where noise hides a range, its column is held to (-1, 1);
         a warning says so before rows are read, and ``unseen_columns_`` after the fit. No ranges are
         looked for in sparse rows of more than a thousand columns, and with an l1 penalty or a

@@ -141,7 +141,7 @@ def seen_targets(bounds: TargetBounds | None) -> bool:
 
 
 def unseen_columns(bounds: RowBounds, columns: tuple[int, ...]) -> tuple[int, ...]:
-    """Those of the columns that were searched and not found, which are held to ``(-1, 1)``.
+    """Columns that were searched and not found, which are held to ``(-1, 1)``.
 
     Parameters
     ----------

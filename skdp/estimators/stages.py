@@ -23,6 +23,7 @@ from ..preprocessing.column_ranges import (
     evidence_of,
     private_column_ranges,
     share_of_ranges,
+    voting,
 )
 from ..privacy.accounting.calculus import Calculus, PerturbedGaussianDP
 from ..privacy.accounting.ledger import Budget
@@ -295,7 +296,8 @@ class ColumnRanges(Stage):
             return None
         if problem.tied_to_coordinates or problem.wide or problem.sites is not None:
             return None
-        sizes, whole = (problem.n_actual, len(columns)), Budget(case.mu**2)
+        codes, whole = not model._names_unknown_columns, Budget(case.mu**2)
+        sizes = problem.n_actual, voting(len(columns), codes=codes)
         share = share_of_ranges(case.adjacency, whole, *sizes)
         evidence = evidence_of(case.adjacency, whole.fraction(share), *sizes)
         # A later part of a stream looks again if the first was too small to see any.
@@ -303,7 +305,7 @@ class ColumnRanges(Stage):
         if again or (case.found is not None and evidence < ROUGH):
             return None
         share = share if evidence >= BLIND else 0.0
-        return cls(share, columns, not model._names_unknown_columns, evidence)
+        return cls(share, columns, codes, evidence)
 
     def run(self, fit: FitState, oracle: Oracle) -> None:
         """Find them, unless weighted rows have turned out to weigh too little together."""
@@ -318,7 +320,7 @@ class ColumnRanges(Stage):
 
     @property
     def outlook(self) -> str:
-        """What public facts let expect of it, in words; empty if nearly all will be found."""
+        """Words on what public facts let expect of it; empty if nearly all will be found."""
         if self.evidence >= ROUGH:
             return ""
         return "most will not be found" if self.evidence < POOR else "a half may not be found"

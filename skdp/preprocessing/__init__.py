@@ -16,6 +16,7 @@ from .column_ranges import (
     private_column_ranges,
     private_target_range,
     share_of_ranges,
+    voting,
 )
 from .k_bins_discretizer import DPKBinsDiscretizer
 from .min_max_scaler import DPMinMaxScaler
@@ -62,4 +63,5 @@ __all__ = [
     "private_column_ranges",
     "private_target_range",
     "share_of_ranges",
+    "voting",
 ]

@@ -24,15 +24,17 @@ from ..problem.column_bounds import ColumnBounds
 # Evidence (see `evidence_of`) below which nothing can be seen, so that nothing is asked; up to
 # which most, or many, ranges are missed; and up to which nothing is spent on a second zoom.
 BLIND, POOR, ROUGH, _RICH = 5.0, 8.0, 16.0, 40.0
+# Columns of a table of which nothing is known that are taken to be no codes, at most.
+_NO_CODES = 30
 # Share of mu^2 for ranges: as if a column had to stand out by so many deviations of the noise.
-_WANTED, _LEAST_SHARE, _MOST_SHARE = 30.0, 0.05, 0.20
+_WANTED, _LEAST_SHARE, _MOST_SHARE = 30.0, 0.10, 0.20
 # Shares of that for votes, cells and cells once more; without evidence for a second zoom.
 _SPLIT, _SPLIT_WITHOUT_ZOOM = (0.4, 0.4, 0.2), (0.45, 0.55)
 # Numbers of neighbouring powers of 2 that a column is looked for in together.
 _WIDTHS = (1, 2, 3, 4, 6)
 # What may be seen by chance: windows of a column that is known to need a range, and of one that
 # may be a code, which is lost where it seems to have one.
-_CHANCES, _CHANCES_OF_CODES = 2.0 * EXPONENTS, 15.0 * EXPONENTS
+_CHANCES, _CHANCES_OF_CODES = 2.0 * EXPONENTS, 30.0 * EXPONENTS
 # Standard deviations more for targets: a wrong range of theirs spoils all predictions.
 _SURE_OF_TARGETS = 0.4
 # Neighbours of a window belong to it from so many deviations and this share of it on.
@@ -73,6 +75,20 @@ class FoundRanges:
     seen: np.ndarray
 
 
+def voting(n_columns: int, *, codes: bool) -> int:
+    """Number of columns by which entries of a row are taken to divide their vote.
+
+    Parameters
+    ----------
+    n_columns : int
+        Number of columns that are searched.
+    codes : bool
+        Whether some may be codes of 0, 1 and -1, which do not vote; few tables have more than 30
+        other columns.
+    """
+    return min(n_columns, _NO_CODES) if codes else n_columns
+
+
 def evidence_of(adjacency: Adjacency, budget: Budget, n_samples: int, n_columns: int) -> float:
     """Standard deviations by which one column stands out whose rows all vote for one cell.
 
@@ -86,7 +102,7 @@ def evidence_of(adjacency: Adjacency, budget: Budget, n_samples: int, n_columns:
     budget : Budget
         For ranges.
     n_samples, n_columns : int
-        Public numbers of rows and of columns that are searched.
+        Public numbers of rows and of columns that vote.
     """
     return n_samples * sqrt(budget.amount / max(1, n_columns)) / adjacency.of_histogram()
 
@@ -101,7 +117,7 @@ def share_of_ranges(adjacency: Adjacency, whole: Budget, n_samples: int, n_colum
     whole : Budget
         The budget.
     n_samples, n_columns : int
-        Public numbers of rows and of columns that are searched.
+        Public numbers of rows and of columns that vote.
     """
     evidence = evidence_of(adjacency, whole, n_samples, n_columns)
     return min(max((_WANTED / evidence) ** 2, _LEAST_SHARE), _MOST_SHARE)
@@ -147,7 +163,7 @@ def private_column_ranges(
         return oracle.column_cells(bounds, cells, asked, spend=spend)
 
     k, relation = len(columns), oracle.adjacency
-    evidence = evidence_of(relation, budget, n_samples, k)
+    evidence = evidence_of(relation, budget, n_samples, voting(k, codes=codes))
     if evidence < BLIND:
         usual = ColumnBounds(-np.ones(k), np.ones(k)) if within is None else within
         return FoundRanges(usual, np.full(k, within is not None))
@@ -208,7 +224,7 @@ def private_target_range(
 
 
 def _enough(spend: Spend, n_samples: int, found: FoundRanges) -> Spend:
-    """So much of a spend as shows cells of the features that were seen well enough."""
+    """Part of a spend that is enough to show cells of the features that were seen well enough."""
     return Spend(min(spend.amount, 2.0 * max(1, found.seen.sum()) * (_ENOUGH / n_samples) ** 2))
 
 

@@ -37,8 +37,7 @@ class DPKBinsDiscretizer(Invertible, QuantileLearner):
     bounds : (low, high) or mapping, optional
         Each a number for all features or one for each feature, known without the data; or a
         dictionary of pairs (low, high) by column name. None finds an interval for each feature with
-        half of the budget, or
-        all of it for bins of equal width.
+        three tenths of the budget, or all of it for bins of equal width.
     adjacency : {'replace_one', 'zero_out'}, default='replace_one'
         When data sets count as neighbours; the promise of the model behind should be the same.
     random_state : int, RandomState, Generator or None, default=None

@@ -83,8 +83,8 @@ class DPMinMaxScaler(Scaler, PrivateTransformer):
     >>> scaler = DPMinMaxScaler(epsilon=0.5).fit(incomes)
     >>> bool(100_000 < scaler.data_max_[0] < 1_000_000)
     True
-    >>> scaler.privacy_spent_
-    PrivacySpent(epsilon=0.5, delta=1e-05)
+    >>> bool(scaler.privacy_spent_.epsilon <= 0.5)
+    True
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {

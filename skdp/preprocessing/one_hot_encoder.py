@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
 from ..exceptions import warn_user
-from ..privacy.accounting.calculus import Calculus
+from ..privacy.accounting.calculus import Calculus, GaussianDP
 from ..privacy.oracle import Oracle
 from ..privacy.oracle_factory import PrivacyTerms
 from ..privacy.rows.base import RowStore
@@ -27,7 +27,7 @@ from ..privacy.rows.category_rows import (
     value_of,
 )
 from ..privacy.rows.privacy_units import PrivacyUnits
-from ..privacy.rows.reading import columns_of_table, redacted, strict_checks
+from ..privacy.rows.reading import attempted, columns_of_table, redacted, strict_checks
 from ..validation import ENCODERS, keep_parameters, one_of, shown, with_advice
 from .base import PrivateTransformer
 from .column_categories import (
@@ -254,7 +254,10 @@ class DPOneHotEncoder(PrivateTransformer):
         return not self.sparse_output
 
     def _calculus(self, delta: float) -> Calculus:
-        return calculus_of_categories(delta)
+        listed = isinstance(self.categories, list) and all(
+            _listed(j, entry) is not None for j, entry in enumerate(self.categories)
+        )
+        return GaussianDP() if listed else calculus_of_categories(delta)
 
     def _checked(self, X: Any, *, reset: bool, copy: bool = False) -> list[np.ndarray]:
         self._check_layout(X)
@@ -378,7 +381,12 @@ def _listed(j: int, entry: Any) -> list[Category] | None:
             f"DPOneHotEncoder needs a list of categories, None or 'auto' for column {j}, got "
             f"{shown(entry)}."
         )
-    found = [category_of(value) for value in entry]
+    found = attempted(lambda: [category_of(value) for value in entry])
+    if found is None:
+        raise ValueError(
+            f"DPOneHotEncoder needs categories that are numbers or texts for column {j}, got "
+            f"{shown(entry)}."
+        )
     if len(set(found)) < len(found):
         raise ValueError(f"DPOneHotEncoder needs different categories for column {j}.")
     return found

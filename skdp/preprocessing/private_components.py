@@ -56,7 +56,7 @@ class ComponentsLearner(Invertible, PrivateTransformer, ABC):
     @property
     @abstractmethod
     def _centred(self) -> bool:
-        """Whether means are taken off."""
+        """True if means are taken off."""
 
     @abstractmethod
     def _number(self) -> int:

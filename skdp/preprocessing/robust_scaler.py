@@ -36,7 +36,7 @@ class DPRobustScaler(Scaler, QuantileLearner):
     bounds : (low, high) or mapping, optional
         Each a number for all features or one for each feature, known without the data; or a
         dictionary of pairs (low, high) by column name. None finds an interval for each feature with
-        half of the budget.
+        three tenths of the budget.
     clip : bool, default=True
         Whether ``transform`` clips features to the bounds that quantiles were found within, as
         :class:`DPStandardScaler` does.

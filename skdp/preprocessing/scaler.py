@@ -19,7 +19,7 @@ from ..privacy.rows.reading import strict_checks
 from ..problem.column_bounds import ColumnBounds, ColumnScaling
 from ..validation import check_numbers, shown
 from .base import Transformer
-from .column_ranges import POOR, ROUGH, evidence_of, private_column_ranges
+from .column_ranges import POOR, ROUGH, evidence_of, private_column_ranges, voting
 
 
 class Scaler(Transformer, ABC):
@@ -111,7 +111,8 @@ def ranges_of_all(
     BudgetWarning
         If noise hides most ranges, by the budget and the sizes alone.
     """
-    evidence = evidence_of(oracle.adjacency, budget, n_samples, n_features)
+    searched = voting(n_features, codes=within is None)
+    evidence = evidence_of(oracle.adjacency, budget, n_samples, searched)
     if evidence < ROUGH:
         few = "most ranges" if evidence < POOR else "up to a half of the ranges"
         instead = "(-1, 1)" if within is None else "what bounds gives"
@@ -123,7 +124,8 @@ def ranges_of_all(
         )
     oracle.note("ranges of columns")
     columns = tuple(range(n_features))
-    return private_column_ranges(oracle, budget, n_samples, columns, within=within).bounds
+    sizes, codes = (n_samples, columns), within is None
+    return private_column_ranges(oracle, budget, *sizes, codes=codes, within=within).bounds
 
 
 def scaling_within(

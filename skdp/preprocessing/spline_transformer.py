@@ -47,8 +47,7 @@ class DPSplineTransformer(Delegating, QuantileLearner):
     bounds : (low, high) or mapping, optional
         Each a number for all features or one for each feature, known without the data; or a
         dictionary of pairs (low, high) by column name. None finds an interval for each feature with
-        half of the budget, or
-        all of it for knots that are evenly spaced.
+        three tenths of the budget, or all of it for knots that are evenly spaced.
     adjacency : {'replace_one', 'zero_out'}, default='replace_one'
         When data sets count as neighbours; the promise of the model behind should be the same.
     random_state : int, RandomState, Generator or None, default=None

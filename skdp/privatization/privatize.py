@@ -160,7 +160,7 @@ def privatize(
       logisticregression: LogisticRegression -> DPLogisticRegression(C=10,
           classes=a range of 10 items), epsilon = 4
       worth passing, if known without looking at the rows:
-        bounds=(low, high), for logisticregression: 19% of its budget; for columns
+        bounds=(low, high), for logisticregression: 14% of its budget; for columns
             without a long tail
     >>> round(skdp.privacy_spent(model.fit(X, y)).epsilon, 2)
     4.0

@@ -377,7 +377,7 @@ def test_a_plan_prints_what_a_practitioner_asks_first():
     for words in (
         "20,000 rows, weighted; 30 features; regression",
         "epsilon = 1, delta = 1.0e-05, replace_one",
-        "total weight, 1%; ranges of columns, up to 5%; data_norm, up to 4%; "
+        "total weight, 1%; ranges of columns, up to 10%; data_norm, up to 4%; "
         "target_bounds, up to 4%; coordinates by IterativeWhitening",
         "TrackedGD(), by 'auto': regression in private coordinates",
         "all of it Gaussian",
@@ -385,7 +385,7 @@ def test_a_plan_prints_what_a_practitioner_asks_first():
     ):
         assert words in said
     assert "expected: like non-private; about 1% of what there is to learn is lost to" in said
-    assert said.endswith("about 8 people, of one row each, have no visible effect")
+    assert said.endswith("about 9 people, of one row each, have no visible effect")
     assert len(said.splitlines()) <= 10
     assert "as given" in str(skdp.plan(DPLinearRegression(solver="gd"), 1, 3))
     assert "no forecast" in str(skdp.plan(DPLinearRegression(), 1, 3))

@@ -8,7 +8,6 @@ from sklearn.linear_model import LogisticRegression
 
 import skdp
 from skdp import DPLassoRegressor, DPLinearRegression, DPLogisticRegression, DPSVMClassifier
-from skdp.estimators.stages import ColumnRanges
 from skdp.privacy.rows import Chunks
 from skdp.problem.constraints import L2Ball
 from skdp.solvers import Screening
@@ -40,6 +39,11 @@ def classifier(**settings):
 
 def asked(model):
     return {event.query for event in model.privacy_ledger_}
+
+
+def stage_of_ranges(plan):
+    (stage,) = [stage for stage in plan.stages if stage.purpose == "ranges of columns"]
+    return stage
 
 
 def found(model):
@@ -123,7 +127,7 @@ def test_only_columns_whose_ranges_are_not_known_are_searched():
     sought = known | {"b": None, "c": None}
     model = classifier(data_bounds=sought, random_state=0)
     transcript = record_fit(model, frame, y)
-    ranges = model.plan_.stage(ColumnRanges)
+    ranges = stage_of_ranges(model.plan_)
     assert (ranges.columns, ranges.codes) == ((1, 2), False)
     votes = [content for query, content, *_ in transcript.entries if query == "magnitude_votes"]
     assert votes == [((1, 2),)]
@@ -136,10 +140,10 @@ def test_only_columns_whose_ranges_are_not_known_are_searched():
     # By index, and by what is left out, it is the same.
     by_index = {j: (low[j], high[j]) for j in others}
     again = classifier(data_bounds=by_index, random_state=0).fit(X, y)
-    assert again.plan_.stage(ColumnRanges).columns == (1, 2)
+    assert stage_of_ranges(again.plan_).columns == (1, 2)
     np.testing.assert_allclose(again.data_bounds_[0][others], low[others], rtol=1e-12)
     # What is said of a column that is not searched does not ask for it.
-    assert skdp.plan(model, 6000, D).stage(ColumnRanges) == ranges
+    assert stage_of_ranges(skdp.plan(model, 6000, D)) == ranges
 
 
 def test_columns_that_are_not_seen_are_listed_after_the_fit():
@@ -174,7 +178,8 @@ def test_a_hundred_codes_beside_few_columns_hide_nothing():
     low, high = model.data_bounds_
     assert np.all((low[large] > 2000) & (low[large] < 2850))
     assert np.all((high[large] > 3150) & (high[large] < 4200))
-    assert list(model.unseen_columns_) == list(range(3, 100))
+    # Noise shows one or another of the codes, in one fit of thirty.
+    assert len(set(range(3, 100)) & set(model.unseen_columns_)) >= 96
     assert model.score(X, y) > 0.9
 
 
@@ -287,8 +292,8 @@ def test_all_that_is_published_follows_from_answers():
 
 def test_the_plan_says_what_ranges_cost():
     planned = skdp.plan(classifier(), 6000, D)
-    assert dict(planned.bounds)["ranges of columns"] == 0.05
-    assert "ranges of columns, up to 5%;" in str(planned)
+    assert dict(planned.bounds)["ranges of columns"] == 0.1
+    assert "ranges of columns, up to 10%;" in str(planned)
     few = skdp.plan(classifier(), 300, D)
     assert dict(few.bounds)["ranges of columns"] == 0.2
     assert "ranges of columns, up to 20% (a half may not be found)" in str(few)

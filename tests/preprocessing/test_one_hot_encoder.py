@@ -17,6 +17,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from skdp import (
     DPLogisticRegression,
+    PrivacyBudget,
     PrivacySpent,
     SeededNoiseWarning,
     privacy_spent,
@@ -111,6 +112,9 @@ def test_nothing_is_spent_on_columns_that_are_given():
         assert fitted.privacy_ledger_ == ()
         assert fitted.counts_ == [None, None]
         assert fitted.threshold_ is None
+        with PrivacyBudget(1.0, DELTA) as budget:
+            budget.fit(clone(fitted), X)
+            assert budget.rule == "gaussian"
         assert fitted.transform([["Uri", 1]]).sum() == 1
     one = encoder(categories=[TOWNS, None]).fit(X)
     assert one.privacy_ledger_[0].sensitivity == pytest.approx(sqrt(2), rel=1e-4)
@@ -130,6 +134,7 @@ def test_a_dictionary_names_columns():
         ({"wealth": [1]}, "columns that X has, got those of 'wealth'"),
         ([SIZES], "an entry for each of 2 columns, got 1"),
         ([SIZES, "all"], "for column 1, got 'all'"),
+        ([SIZES, [(1, 2)]], "numbers or texts for column 1"),
         ([SIZES, [1, 1.0]], "different categories for column 1"),
     ]:
         with pytest.raises(ValueError, match=complaint):

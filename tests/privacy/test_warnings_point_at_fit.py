@@ -15,9 +15,9 @@ Y = np.arange(30) % 2
     ("model", "start"),
     [
         (DPLogisticRegression(data_norm=2.0, classes=[0, 1], random_state=0), "random_state"),
-        (DPLogisticRegression(classes=[0, 1]), "The share of the budget"),
+        (DPLogisticRegression(classes=[0, 1]), "DPLogisticRegression can learn"),
         (DPLinearRegression(data_norm=2.0), "The share of the budget"),
-        (DPLinearRegression(target_bounds=(0, 1)), "The share of the budget"),
+        (DPLinearRegression(target_bounds=(0, 1)), "DPLinearRegression can learn"),
         (DPLinearRegression(), "The share of the budget"),
     ],
 )

@@ -61,7 +61,7 @@ def test_recording_changes_neither_answers_nor_charges():
         np.testing.assert_array_equal(answer, expected)
     assert receipt == ledger.receipt()
     names = [name for name, *_ in transcript.entries]
-    assert names == ["gradient", "gradient_norm", *["histogram"] * 3]
+    assert names == ["gradient", "gradient_norm", *["histogram"] * 2]
 
 
 def test_replay_gives_the_same_answers_and_charges():
@@ -140,7 +140,7 @@ def test_exact_oracle_adds_no_noise_and_says_so():
     ledger, receipt = Ledger(1.0, 1e-5), Ledger(inf, 1e-5)
     store = rows()
     oracle = ExactOracle(store, ledger, Adjacency.REPLACE_ONE, receipt)
-    gradient, norm, row_norms, targets, sizes = ask_all(oracle)
+    gradient, norm, row_norms, targets = ask_all(oracle)
     (block,) = store.blocks()
     factor = 2.0 / np.maximum(np.linalg.norm(block.X, axis=1), 2.0)
     expected = (factor[:, None] * block.X).T @ (0.5 - block.y) / N
@@ -149,7 +149,6 @@ def test_exact_oracle_adds_no_noise_and_says_so():
     for counts, values in (
         (row_norms, np.linalg.norm(block.X, axis=1)),
         (targets, block.y),
-        (sizes, np.abs(block.y)),
     ):
         counted = [
             np.sum(values < 0.5),

@@ -133,7 +133,7 @@ class ColumnCellsQuery(CountQuery):
 
 
 def divided_votes(entries: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
-    """What each vote of a row counts: its weight over the root of the number of its entries.
+    """Size of each vote of a row: its weight over the root of the number of its entries.
 
     On the grid of weights, on which sums are exact in any order.
     """
