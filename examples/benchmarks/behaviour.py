@@ -943,7 +943,7 @@ SCALERS: dict[str, Callable[[], Any]] = {
     },
     "standard, mean alone": lambda: DPStandardScaler(epsilon=9.0, with_std=False),
     "standard, sizes alone": lambda: DPStandardScaler(epsilon=9.0, with_mean=False),
-    "min-max, wide": lambda: DPMinMaxScaler(epsilon=9.0, feature_range=(-1.0, 1.0), tail=0.1),
+    "min-max, wide": lambda: DPMinMaxScaler(epsilon=9.0, feature_range=(-1.0, 1.0)),
 }
 
 

@@ -276,8 +276,8 @@ def _streamed_problem(
     """The problem of a stream each of whose rows is read once; refuses what cannot be one."""
     name, option = type(model).__name__, solver.option()
     released, missing = model._progress.released, set(model._bounds_to_find)
-    if model.data_bounds is not None:
-        # Bounds of features bound rows, if roughly.
+    if not model._unknown_columns:
+        # Bounds of all features bound rows, if roughly.
         missing.discard("data_norm")
     if released is None and missing:
         raise ValueError(

@@ -151,7 +151,7 @@ def of_pure_epsilon(case: Case) -> Iterator[str]:
     """Parameters that take more than the one answer of a fit with delta = 0."""
     model, missing = case.model, case.model._bounds_to_find
     wanted = {
-        "data_norm or data_bounds": "data_norm" in missing and model.data_bounds is None,
+        "data_norm or data_bounds of all columns": bool(model._unknown_columns),
         "target_bounds": "target_bounds" in missing,
         "precondition='auto' or None": model.precondition not in (None, "auto"),
         "class_weight=None or a dict": model._balanced,

@@ -294,7 +294,9 @@ class ColumnRanges(Stage):
         columns = model._unknown_columns
         if not columns or not case.central or problem.bounds.feature_bound is not None:
             return None
-        if problem.tied_to_coordinates or problem.wide or problem.sites is not None:
+        # Where some are given all others are asked for, too.
+        many = problem.wide or problem.sites is not None
+        if problem.tied_to_coordinates or (many and problem.bounds.scaling is None):
             return None
         codes, whole = not model._names_unknown_columns, Budget(case.mu**2)
         sizes = problem.n_actual, voting(len(columns), codes=codes)

@@ -146,6 +146,31 @@ def test_only_columns_whose_ranges_are_not_known_are_searched():
     assert stage_of_ranges(skdp.plan(model, 6000, D)) == ranges
 
 
+def test_ranges_that_are_sought_are_sought_in_wide_sparse_rows_too():
+    rng = np.random.default_rng(0)
+    X = sp.random_array((3000, 1500), density=0.01, format="lil", rng=rng)
+    X[:, [0]] = rng.normal(50, 10, size=(3000, 1))
+    y = (X[:, [0]].toarray().ravel() > 50).astype(int)
+    known = dict.fromkeys(range(1, 1500), (0, 1)) | {0: None}
+    model = classifier(data_bounds=known, random_state=0).fit(sp.csr_array(X), y)
+    assert stage_of_ranges(model.plan_).columns == (0,)
+    assert 60 < model.data_bounds_[1][0] < 200
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"delta": 0}, "with delta=0 needs data_norm or data_bounds of all columns"),
+        ({"buffer": False}, "needs all bounds of rows"),
+    ],
+)
+def test_ranges_that_nobody_can_look_for_have_to_be_given(settings, message):
+    X, y, _ = table(500)
+    model = classifier(data_bounds={0: (-1, 1), 1: None}, **settings)
+    with pytest.raises(ValueError, match=message):
+        (model.partial_fit if "buffer" in settings else model.fit)(X, y)
+
+
 def test_columns_that_are_not_seen_are_listed_after_the_fit():
     X, y, _ = table()
     X[:, 3] = y
@@ -269,6 +294,41 @@ def test_blocks_of_a_stream_keep_the_ranges_of_the_first():
             ranges.add(model.data_bounds_[0].tobytes())
     assert len(ranges) == 1
     assert model.score(X, y) > 0.8
+
+
+@pytest.mark.filterwarnings("ignore:The share of the budget set aside:UserWarning")
+def test_later_calls_look_for_what_the_first_was_too_small_to_see():
+    X, y, _ = table(4000)
+    model = classifier(random_state=0, solver="gd").partial_fit(X[:60], y[:60])
+    assert list(model.unseen_columns_) == list(range(D))
+    model.partial_fit(X[60:], y[60:])
+    assert found(model)
+    assert not model.unseen_columns_
+    ranges = model.data_bounds_
+    # And not for what has been seen.
+    model.partial_fit(X[:2000], y[:2000])
+    assert not found(model)
+    np.testing.assert_array_equal(model.data_bounds_, ranges)
+
+
+def test_weights_count_in_votes():
+    """Rows of no weight say nothing about ranges."""
+    X, y, _ = table(6000)
+    weights = np.ones(len(y))
+    X[3000:], weights[3000:] = 1e9, 0.0
+    model = classifier(random_state=0).fit(X, y, sample_weight=weights)
+    low, high = model.data_bounds_
+    assert np.all(high < 1e8)
+    held = np.clip(X[:3000], low, high)
+    assert ((held == X[:3000]).mean(axis=0) > 0.9).all()
+
+
+def test_several_targets_are_found_with_the_ranges_of_columns():
+    X, _, score = table()
+    Y = np.column_stack([score, 1e4 + 100 * score])
+    model = DPLinearRegression(epsilon=2.0, random_state=0).fit(X, Y)
+    assert found(model)
+    assert model.score(X, Y) > 0.7
 
 
 def test_streams_of_sums_take_known_ranges():

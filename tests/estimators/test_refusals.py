@@ -74,7 +74,7 @@ EXAMPLES = {
     "an l2 penalty or none.*units that are not yours, got": planned(
         classifier(data_norm=None, data_bounds=(-1, 1), constraint=L1Ball(1.0))
     ),
-    "with delta=0 needs data_norm or data_bounds and precondition='auto' or None and class_w": (
+    "with delta=0 needs data_norm or data_bounds of all columns and precondition='auto' or N": (
         planned(classifier(delta=0, data_norm=None, precondition="full", class_weight="balanced"))
     ),
     "precondition=None with the solver 'one_step'.*got precondition='full'": planned(
