@@ -30,7 +30,8 @@ from .scaler import ranges_of_all
 _RANGE_SHARE = 0.5
 # Standard deviations by which values have to be seen that are not missing.
 _SEEN = 4.0
-_NUMERIC = "biuf"
+# Columns of truth values are none: one that is missing turns them into columns of objects.
+_NUMERIC = "iuf"
 
 
 @final

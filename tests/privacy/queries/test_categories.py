@@ -197,6 +197,13 @@ def test_one_entry_turns_no_category_into_another():
     found = [coded_categories(column) for column in (as_integers, as_floats, as_objects)]
     assert all(categories == [(1, 1), (1, 2)] for categories, _ in found)
     assert all((codes == [0, 1, 0]).all() for _, codes in found)
+    # Whole numbers that are one number as floats are one category of any column.
+    huge = [2**53, 2**53 + 1, -(2**62)]
+    columns = (np.array(huge), np.array(huge, dtype=float), np.array(huge, dtype=object))
+    found = [coded_categories(column) for column in columns]
+    assert all(repr(categories) == repr(found[0][0]) for categories, _ in found)
+    assert all((codes == [1, 1, 0]).all() for _, codes in found)
+    assert coded_categories(np.array([10**400, 1], dtype=object))[0] == [(1, 1), (1, 10**400)]
     missing = np.array([None, np.nan, float("nan"), 0.5, -inf], dtype=object)
     categories, codes = coded_categories(missing)
     assert categories == [(1, -inf), (1, 0.5), MISSING]
