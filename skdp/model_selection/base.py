@@ -227,11 +227,8 @@ class PrivateSearch(BudgetedEstimator, MetaEstimatorMixin, BaseEstimator, ABC):
         who, unit = type(self).__name__, PrivacyUnit.ROW if units is None else PrivacyUnit.DECLARED
         classes = self._classes(y)
         n, kept, held = self._split(len(y), units)
-        leaks = check_steps(who, self.estimator, unit)
-        kind = n, _n_columns(X), sp.issparse(X), sample_weight is not None, unit
-        of = Candidates(who, self.estimator, self._spaces(), classes, *kind)
-        stand_ins = of.stand_ins()
-        leaks += [leak for made in stand_ins for leak in check_steps(who, made, unit)]
+        kind = n, _n_columns(X), sp.issparse(X), sample_weight is not None
+        leaks, of, stand_ins = self._stand_ins(who, classes, unit, *kind)
         warn_of(who, leaks)
         of.check_targets(stand_ins[0], y)
         self._check_scores(stand_ins)
@@ -254,6 +251,20 @@ class PrivateSearch(BudgetedEstimator, MetaEstimatorMixin, BaseEstimator, ABC):
         scoring = self._judge(X, y, held, account.score_mu(score_share or 1.0), units)
         labels = None if units is None else units.codes
         return account, TrainingRows(X, y, sample_weight, kept, labels), scoring, candidates
+
+    @final
+    def _stand_ins(
+        self, who: str, classes: np.ndarray | None, unit: PrivacyUnit, *kind: Any
+    ) -> tuple[list[str], Candidates, list[Any]]:
+        """Leaks of the candidates, all of these, and those that stand for them.
+
+        ``kind`` are the facts about rows, if there are any. ``privatize`` asks before there are.
+        """
+        leaks = check_steps(who, self.estimator, unit)
+        of = Candidates(who, self.estimator, self._spaces(), classes, unit, *kind)
+        found = of.stand_ins()
+        leaks += [leak for made in found for leak in check_steps(who, made, unit)]
+        return leaks, of, found
 
     @final
     def _check_scores(self, stand_ins: list[Any]) -> None:

@@ -158,25 +158,25 @@ class Candidates:
         Parts of the space, each with lists of values, or distributions, by name.
     classes : ndarray or None
         Labels for private steps that do not know theirs.
-    n_samples : int
-        Number of rows that a trial is fitted to, or of what is protected.
-    n_features : int
-        Number of features before the first step.
-    sparse, weighted : bool
-        Whether rows are stored sparsely, and whether they have weights.
     unit : PrivacyUnit
         What is protected.
+    n_samples : int, default=1
+        Number of rows that a trial is fitted to, or of what is protected.
+    n_features : int, default=1
+        Number of features before the first step.
+    sparse, weighted : bool, default=False
+        Whether rows are stored sparsely, and whether they have weights.
     """
 
     who: str
     estimator: Any
     spaces: list[dict[str, Any]]
     classes: np.ndarray | None
-    n_samples: int
-    n_features: int
-    sparse: bool
-    weighted: bool
     unit: PrivacyUnit
+    n_samples: int = 1
+    n_features: int = 1
+    sparse: bool = False
+    weighted: bool = False
 
     def stand_ins(self) -> list[Any]:
         """Candidates that stand for all, by parameters alone.
