@@ -176,7 +176,7 @@ def test_people_count_once():
 def test_the_checks_of_scikit_learn_pass():
     """Few rows of numbers, each a category of its own."""
     estimator = DPSimpleImputer(strategy="most_frequent", epsilon=1e6, random_state=0)
-    failed = [
-        r["check_name"] for r in check_estimator(estimator, on_fail=None) if r["status"] == "failed"
-    ]
-    assert failed == []
+    # It compares arrays of objects, which rows in a list come back as, as if they were numbers.
+    objects = {"check_transformer_data_not_an_array": "types of entries of a list are no facts"}
+    found = check_estimator(estimator, on_fail=None, expected_failed_checks=objects)
+    assert [r["check_name"] for r in found if r["status"] == "failed"] == []
