@@ -80,6 +80,14 @@ def test_of_categories_of_as_many_rows_the_first_in_the_alphabet_counts():
         assert {(0, (2, "b"))} == {c for c in counts_of(rows_of(table, ["p"] * 4)) if c[0] == 0}
 
 
+def test_which_of_equally_frequent_categories_counts_is_no_matter_of_others():
+    """Or one person could move all who hesitate."""
+    own = [("b", 1), ("c", 1)]
+    for other in ("b", "c"):
+        found = counts_of(rows_of([*own, *[(other, 1)] * 5], ["p", "p", *"vwxyz"]))
+        assert found[0, (2, "b")] == (6 if other == "b" else 1)
+
+
 def test_the_order_of_what_is_published_does_not_depend_on_the_order_of_rows():
     table = [("b", 2), ("a", None), (None, 1), ("c", 10)]
     assert [*counts_of(rows_of(table))] == [*counts_of(rows_of(table[::-1]))]
