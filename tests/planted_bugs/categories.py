@@ -138,6 +138,17 @@ def rare_categories_stay_secret():
     assert found == {0, 1, 2}, "a category of one person was published"
 
 
+def published_counts_have_noise():
+    encoder = DPOneHotEncoder(epsilon=1.0, delta=DELTA).fit(table())
+    exact = [np.unique(column, return_counts=True)[1] for column in table().T]
+    assert np.abs(np.subtract(encoder.counts_, exact)).max() > 1e-3, "counts came without noise"
+
+
+def exactly_named(honest, self, rows, answer):
+    """What is above the threshold with noise, without it."""
+    return honest(self, rows, np.where(np.isfinite(answer), self.evaluate(rows), answer))
+
+
 def all_named(honest, self, rows, answer):
     return honest(self, rows, np.where(np.isfinite(answer), answer, 0.0))
 
@@ -164,6 +175,7 @@ BUGS = (
     Bug("a delta of a threshold that no ledger sets aside", {"ThresholdedGaussianDP._left": lambda _, self, delta: delta}, receipts_of_encoders_cover_their_thresholds, "does not cover the threshold"),
     Bug("a total that forgets the deltas of thresholds", {"composition._added_deltas": gives([])}, totals_cover_thresholds, "does not cover the threshold"),
     Bug("categories that were not published, by name", {"CategoryCountsQuery.named": all_named}, rare_categories_stay_secret, "was published"),
+    Bug("exact counts of what noise has brought above a threshold", {"CategoryCountsQuery.named": exactly_named}, published_counts_have_noise, "without noise"),
     Bug("categories that are read off the rows", {"CategoryRows.__init__": peeks, "DPOneHotEncoder._kept": from_rows}, encoders_follow_from_answers, "something else was published"),
     Bug("a grid by how many categories there are", {"threshold.noisy_on_grid": lambda honest, *args, counts: honest(*args)}, grids_say_nothing_of_the_number_of_categories, "how many categories"),
 )  # fmt: skip

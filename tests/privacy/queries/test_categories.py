@@ -160,6 +160,14 @@ def asked(rows, *, delta=1e-5, share=0.01, seed=0):
     return ledger, oracle.category_counts(COLUMNS, threshold_delta=share * delta, spend=spend)
 
 
+def test_published_counts_have_the_noise_that_was_charged():
+    """Of many categories, at the same number of people in each."""
+    _, answer = asked(rows_of([(k, -k) for k in range(200)] * 400))
+    found = np.array([n for of_column in answer.counts.values() for n in of_column.values()])
+    assert found.size == 400
+    assert (found - 400).std() == pytest.approx(answer.scale, rel=0.15)
+
+
 def test_what_nobody_else_has_is_not_published_and_what_many_have_is():
     table = [("common", k % 2) for k in range(2000)]
     ledger, answer = asked(rows_of([*table, ("rare", 7)]))
