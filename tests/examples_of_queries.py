@@ -122,6 +122,13 @@ def of_whole_units(examples):
             yield replace(e, query=replace(e.query, whole_units=True))
 
 
+def label_blind(examples):
+    """The same with bounds that labels do not enter; at the bound, where scores are far, alike."""
+    for e in examples:
+        if not isinstance(e.query.problem.loss, Squared):
+            yield replace(e, query=replace(e.query, label_blind=True))
+
+
 def of_norms(examples):
     for e in examples:
         yield Example(GradientNormQuery(e.query), e.X, e.y, e.other_X, e.other_y)
@@ -260,8 +267,16 @@ def crafted_score_scales():
 # Query: (random examples, examples that attain the declared sensitivity).
 EXAMPLES = {
     GradientQuery: (
-        [*random_gradients(), *of_whole_units(random_gradients(4))],
-        [*crafted_gradients(), *of_whole_units(crafted_gradients())],
+        [
+            *random_gradients(),
+            *of_whole_units(random_gradients(4)),
+            *label_blind(random_gradients(6)),
+        ],
+        [
+            *crafted_gradients(),
+            *of_whole_units(crafted_gradients()),
+            *label_blind(crafted_gradients()),
+        ],
     ),
     GradientNormQuery: (list(of_norms(random_gradients(2))), list(of_norms(crafted_gradients()))),
     GradientAndShareQuery: (

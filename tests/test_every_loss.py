@@ -234,6 +234,69 @@ def test_lipschitz_is_the_supremum_of_the_derivative(example):
     check_lipschitz(example)
 
 
+def derivatives_of_all_targets(example, scores):
+    """Norms (targets, m) of the derivative at scores for each target in turn."""
+    k = example.loss.n_scores
+    everywhere = (np.array([np.asarray(t, float)] * len(scores)) for t in example.targets)
+    all_of = (example.loss.derivative(y, scores) for y in everywhere)
+    return np.array([np.linalg.norm(d.reshape(len(scores), k), axis=1) for d in all_of])
+
+
+def check_worst_derivative(example):
+    """It bounds the derivative of every target, and is attained where targets are classes."""
+    loss = example.loss
+    _, z = pairs(example, (-40.0, -1.0, 0.0, 0.3, 2.0), extra=100)
+    norms = derivatives_of_all_targets(example, z).max(axis=0)
+    worst = loss.worst_derivative(z)
+    assert worst.shape == (len(z),)
+    assert np.all(worst >= norms * (1 - 1e-12))
+    if not (loss.of_residuals or isinstance(loss, Hinge)):
+        np.testing.assert_allclose(worst, norms, rtol=1e-12)
+
+
+@every_loss
+def test_worst_derivative_is_that_of_the_worst_target(example):
+    check_worst_derivative(example)
+
+
+@every_loss
+def test_wrong_worst_derivatives_are_caught(example):
+    def halved(_, z):
+        honest = example.loss.worst_derivative(z)
+        return 0.5 * np.where(np.isinf(honest), 1.0, honest)
+
+    with pytest.raises(AssertionError):
+        check_worst_derivative(altered(example, worst_derivative=halved))
+
+
+@every_loss
+def test_label_blind_bounds_weigh_all_targets_of_a_score_alike(example):
+    loss = example.loss
+    _, z = pairs(example, (-40.0, -1.0, 0.0, 0.3, 2.0), extra=100)
+    bound = 10 ** np.random.default_rng(RNG_SEED).uniform(-2, 1, len(z))
+    weights = np.minimum(1, bound / loss.worst_derivative(z))
+    for target in example.targets:
+        y = np.array([np.asarray(target, float)] * len(z))
+        bounded = loss.label_blind_derivative(y, z, bound)
+        expected = (loss.derivative(y, z).T * weights).T
+        np.testing.assert_allclose(bounded, expected, rtol=1e-9, atol=1e-300)
+        norms = np.linalg.norm(bounded.reshape(len(z), -1), axis=1)
+        assert np.all(norms <= bound)
+
+
+@every_loss
+def test_a_label_blind_bound_holds_whatever_a_loss_says_of_its_worst(example):
+    for lie in (0.0, 1e-3, np.nan, np.inf):
+        liar = altered(
+            example,
+            worst_derivative=lambda _, z, lie=lie: np.full(len(z), lie),
+            _derivative_and_worst=Loss._derivative_and_worst,
+        ).loss
+        y, z = pairs(example, (-1e9, -1.0, 0.0, 2.0, 1e9))
+        bounded = liar.label_blind_derivative(y, z, 0.01)
+        assert np.all(np.linalg.norm(bounded.reshape(len(z), -1), axis=1) <= 0.01)
+
+
 @every_loss
 def test_smoothness_is_the_supremum_of_the_curvature(example):
     check_smoothness(example)

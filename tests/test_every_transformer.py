@@ -180,8 +180,12 @@ def test_the_budget_is_charged_before_rows_are_read(given):
         return PrivateOracle(Unreadable(), ledger, adjacency, noise)
 
     transformer = clone(given).fit(make_rows())
-    with opened_by(oracle), pytest.raises(OSError, match="the disk is gone") as caught:
-        transformer.fit(make_rows())
+    ceiling = PrivacyBudget(2 * given.epsilon, 1e-3, adjacency=given.adjacency, accounting="sums")
+    with ceiling:
+        with opened_by(oracle), pytest.raises(OSError, match="the disk is gone") as caught:
+            transformer.fit(make_rows())
+        (receipt,) = ceiling.receipts
+    assert receipt.spent == transformer.privacy_spent_
     assert 0 < transformer.privacy_spent_.epsilon <= given.epsilon
     (event,) = transformer.privacy_ledger_
     assert event.count == 1

@@ -57,8 +57,8 @@ def test_numbers_of_the_receipt_give_the_epsilon_of_the_page():
         r"sensitivity=([\d.]+?)\.\.\., noise_scale=([\d.]+?)\.\.\., count=(\d+)", RECEIPTS
     )
     sensitivity, noise_scale, count = map(float, shown)
-    # The record shown is that of the look at the second moments, a tenth of the budget.
-    mu = sqrt(count) * sensitivity / noise_scale / sqrt(0.1)
+    # The record shown is that of the class counts, a fiftieth of the budget.
+    mu = sqrt(count) * sensitivity / noise_scale / sqrt(0.02)
 
     def cdf(x):
         return erfc(-x / sqrt(2)) / 2

@@ -19,6 +19,7 @@ from ..solvers.preconditioning import (
     Whitening,
     WideWhitening,
 )
+from ..solvers.preconditioning.whitening import TELLS
 
 # Fewer rows do not tell at ordinary budgets which of the features matter, and so few features can
 # all be fitted.
@@ -32,8 +33,6 @@ _MANY_FEATURES, _FEATURES_A_ROW = 100, 0.25
 _MOST_ROWS_OF_W = 2000
 # Bound on the noise of scores with many features, among which that of tables would be too large.
 _SCORE_NOISE_OF_WIDE = 1.5
-# Beyond this mu clips grow, and the constants of few steps were not made for it.
-_ORDINARY = 2.0
 
 
 def choose(
@@ -211,14 +210,36 @@ def planned_mu(model: Any) -> float:
     return gaussian_mu(nominal(model.epsilon), model.delta_)
 
 
-def in_few_steps(preconditioner: Preconditioner, problem: Problem, mu: float) -> Solver | None:
-    """The solver of few preconditioned steps, where these do what many do; else None."""
-    few = problem.loss.log_odds and mu <= _ORDINARY and preconditioner.resolves(problem, mu)
-    if not few:
+def in_few_steps(
+    preconditioner: Preconditioner, problem: Problem, mu: float
+) -> tuple[Solver, str] | None:
+    """The solver of few steps and the ground for it, where these do what many do; else None.
+
+    Parameters
+    ----------
+    preconditioner : Preconditioner
+        That acts.
+    problem : Problem
+        Loss and public sizes.
+    mu : float
+        Gaussian-DP parameter of what is left for preconditioner and solver.
+    """
+    if not problem.loss.log_odds:
         return None
     if isinstance(preconditioner, WideWhitening):
-        return PreconditionedGD(score_noise=_SCORE_NOISE_OF_WIDE)
-    return PreconditionedGD()
+        # Of several classes rows are too few for weights that leave little of rows that fit.
+        blind = problem.loss.n_scores == 1
+        wide = PreconditionedGD(score_noise=_SCORE_NOISE_OF_WIDE, label_blind=blind)
+        return wide, "many features in white coordinates"
+    if not isinstance(preconditioner, Whitening):
+        return None
+    if problem.loss.n_scores == 1:
+        if problem.n_samples * mu < TELLS:
+            return None
+        return PreconditionedGD(), "rows and budget tell how far few steps should go"
+    if not preconditioner.resolves(problem, mu):
+        return None
+    return PreconditionedGD(), "second moments stand out of their noise, so few steps are enough"
 
 
 def _many_vertices(problem: Problem) -> bool:

@@ -258,27 +258,26 @@ def plan_fit(case: Case) -> FitPlan:
     coordinates = Coordinates.wanted(case, left, settled=norm is None and targets is None)
     acts = coordinates is not None and coordinates.acts
     solver, reason = choose(case.asked, problem, conditioned=acts, started=started)
+    counts = ClassCounts.wanted(case, solver)
+    left *= 1 - (0.0 if counts is None else counts.share)
     # With weights of classes few steps lose .01 of balanced accuracy where one class is rare.
     if coordinates is not None and acts and reason is not None and not model._weighs_classes:
         few = in_few_steps(coordinates.preconditioner, problem, case.mu * sqrt(left))
         if few is not None:
-            solver = few
-            reason = "second moments stand out of their noise, so few steps are enough"
+            solver, reason = few
     solver.check(problem)
     refuse(model, of_solver(case, solver))
     calculus = solver.calculus_for(problem, nominal(model.epsilon), model.delta_, case.adjacency)
     if case.unit is PrivacyUnit.DECLARED:
         calculus = calculus.for_units()
     total = TotalWeight.wanted(case, solver, calculus)
-    start = ClassCounts.wanted(case, solver)
     mean = TargetMean.wanted(case, solver, left, conditioned=acts)
-    before = [stage for stage in (coordinates, start, mean) if stage is not None]
-    for stage in before:
-        left *= 1 - stage.share
+    for stage in (coordinates, mean):
+        left *= 1 - (0.0 if stage is None else stage.share)
     solver.check_budget(problem, case.mu * sqrt(left))
     scale = ScoreScale.wanted(case, solver, calculus, left)
     refuse(model, of_one_answer(solver, calculus, left))
-    stages = (total, *bounds, *before, Solve(1.0, copy(solver)), scale)
+    stages = (total, *bounds, counts, coordinates, mean, Solve(1.0, copy(solver)), scale)
     return _made(
         case,
         tuple(stage for stage in stages if stage is not None),

@@ -96,7 +96,7 @@ class DPLogisticRegression(PrivateLinearClassifier):
         ``'spider'`` and ``'svrg'`` (see :mod:`skdp.solvers`). ``'auto'`` is ``'dual_averaging'``
         for preconditioned sparse rows of more than 1000 features, ``'frank_wolfe'`` for an l1 ball
         or simplex and many features, ``'dda'`` with ``sites``, ``'preconditioned_gd'`` where
-        second moments stand out of their noise, else ``'gd'``; under ``partial_fit`` it is
+        rows and budget tell how far few steps should go, else ``'gd'``; under ``partial_fit`` it is
         ``'blocks'``, or if rows may not be kept ``'ftrl'``, for an l1 ball or simplex
         ``'frank_wolfe'``.
         ``'objective_perturbation'`` takes two classes. Neither it nor ``'one_step'``, which is the

@@ -30,7 +30,8 @@ from .scaler import ranges_of_all
 _RANGE_SHARE = 0.5
 # Standard deviations by which values have to be seen that are not missing.
 _SEEN = 4.0
-_NUMERIC = "biuf"
+# Columns of truth values are none: one that is missing turns them into columns of objects.
+_NUMERIC = "iuf"
 
 
 @final
@@ -45,7 +46,8 @@ class DPSimpleImputer(PrivateTransformer):
     ----------
     strategy : {'mean', 'median', 'most_frequent', 'constant'}, default='mean'
         What is filled in: a statistic of each column, the last but one also of columns of texts, or
-        ``fill_value``, which spends nothing.
+        ``fill_value``, which spends nothing. The last two take rows in a list, whose entries have
+        no common type, as columns of objects.
     fill_value : number or str, optional
         What ``'constant'`` fills in, and ``'most_frequent'`` where it sees no category. By default
         0 in columns of numbers and ``'missing_value'`` in others.

@@ -260,14 +260,16 @@ class Oracle(ABC):
         spend: Spend,
         clip_norm: float | None = None,
         whole_units: bool = False,
+        label_blind: bool = False,
         sampled: bool = False,
     ) -> np.ndarray:
         """Noisy mean gradient of the loss at w, rows clipped to ``clip_norm``; shape of w.
 
-        With ``whole_units`` means over the rows of privacy units are clipped instead. ``sampled``
+        With ``whole_units`` means over the rows of privacy units are clipped instead; with
+        ``label_blind`` rows are bounded by weights that do not depend on their targets. ``sampled``
         takes a secret sample of the rows, for a spend that is one of ``reserved``.
         """
-        query = GradientQuery(self._current(), w, clip_norm, whole_units)
+        query = GradientQuery(self._current(), w, clip_norm, whole_units, label_blind)
         return self._release(self._of_sample(query) if sampled else query, spend)
 
     @final

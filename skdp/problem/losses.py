@@ -101,6 +101,14 @@ class Loss(ABC):
         that mixes rows voids the guarantee.
         """
 
+    def worst_derivative(self, z: np.ndarray) -> np.ndarray:
+        """Largest norm (l2) of the derivative over all valid targets, shape (m,).
+
+        A function of the scores alone, and like ``derivative`` pointwise. By default the Lipschitz
+        constant.
+        """
+        return np.full(len(z), self.lipschitz)
+
     @abstractmethod
     def _valid(self, y: np.ndarray) -> np.ndarray:
         """Mask of the valid numeric targets, in the shape of y."""
@@ -183,6 +191,45 @@ class Loss(ABC):
         with np.errstate(over="ignore", invalid="ignore"):
             d = self._checked(np.asarray(self.derivative(y, z)), z)
         return Loss.shrunk(d, bound)
+
+    @final
+    def label_blind_derivative(
+        self, y: np.ndarray, z: np.ndarray, bound: float | np.ndarray
+    ) -> np.ndarray:
+        r"""Derivative times a weight in [0, 1] that bounds it and does not depend on the target.
+
+        .. math:: \min\Bigl(1, \frac{bound}{\max_y \|l'(y, z)\|}\Bigr)\; l'(y, z)
+
+        Where clipping shortens a derivative or not by its own target, and so moves the solution
+        wherever one target is more surprising than another, this weighs all targets of a score
+        alike: if the mean of the derivative over the targets of rows with a score is zero, that of
+        this is zero, too.
+
+        Parameters
+        ----------
+        y, z, bound
+            As for :meth:`clipped_derivative`.
+
+        Returns
+        -------
+        bounded : ndarray
+            In the shape of z; a fresh array.
+
+        Guarantees
+        ----------
+        - Those of :meth:`clipped_derivative`, whatever :meth:`worst_derivative` says: the result is
+          clipped as there, which changes nothing but by rounding if the loss told the truth.
+        """
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            d, worst = self._derivative_and_worst(y, z)
+            d = self._checked(np.asarray(d), z)
+            weights = np.minimum(1.0, np.divide(bound, worst))
+            d *= weights if d.ndim == 1 else weights[:, None]
+        return Loss.shrunk(d, bound)
+
+    def _derivative_and_worst(self, y: np.ndarray, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Derivative, and its largest norm over all targets; for losses that find both at once."""
+        return self.derivative(y, z), self.worst_derivative(z)
 
     @final
     @staticmethod
@@ -395,6 +442,14 @@ class Logistic(_OfTwoClasses):
         d -= y
         return d
 
+    def worst_derivative(self, z: np.ndarray) -> np.ndarray:
+        """Probability of the more likely class."""
+        return np.asarray(expit(np.abs(z)))
+
+    def _derivative_and_worst(self, y: np.ndarray, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        p = expit(z)
+        return p - y, np.maximum(p, 1.0 - p)
+
 
 @dataclass(frozen=True)
 class Hinge(_OfTwoClasses):
@@ -473,6 +528,10 @@ class HuberisedHinge(_OfTwoClasses):
         d *= away
         return d
 
+    def worst_derivative(self, z: np.ndarray) -> np.ndarray:
+        """Size for the class whose margin is further away; 1 unless the parabola is wide."""
+        return np.minimum(1.0, (1.0 + self.width + np.abs(z)) / (2.0 * self.width))
+
 
 # Twice this is the largest float.
 _FARTHEST = float(np.finfo(np.float64).max) / 2
@@ -509,6 +568,10 @@ class SquaredHinge(_OfTwoClasses):
         d *= 2.0
         return d
 
+    def worst_derivative(self, z: np.ndarray) -> np.ndarray:
+        """Twice the distance from the further of the two margins."""
+        return np.asarray(2.0 * np.minimum(1.0 + np.abs(z), _FARTHEST))
+
 
 @dataclass(frozen=True)
 class Sigmoid(_OfTwoClasses):
@@ -539,6 +602,10 @@ class Sigmoid(_OfTwoClasses):
         d *= expit(z)
         d *= expit(-z)
         return d
+
+    def worst_derivative(self, z: np.ndarray) -> np.ndarray:
+        """Product of both probabilities, which is the size for either class."""
+        return np.asarray(expit(z) * expit(-z))
 
 
 @dataclass(frozen=True)
@@ -595,11 +662,19 @@ class Softmax(Loss):
 
     def derivative(self, y: np.ndarray, z: np.ndarray) -> np.ndarray:
         """Class probabilities, minus 1 at the target class."""
-        p = _scores_below_the_largest(z)
-        np.exp(p, out=p)
-        p *= 1.0 / p.sum(axis=0)
+        p = _probabilities(z)
         p[self._classes(y), np.arange(len(z))] -= 1.0
         return p.T
+
+    def worst_derivative(self, z: np.ndarray) -> np.ndarray:
+        """Norm for the least likely class, ``sqrt(||p||^2 - 2 min(p) + 1)``."""
+        return _longest_residual(_probabilities(z))
+
+    def _derivative_and_worst(self, y: np.ndarray, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        p = _probabilities(z)
+        worst = _longest_residual(p)
+        p[self._classes(y), np.arange(len(z))] -= 1.0
+        return p.T, worst
 
     def _classes(self, y: np.ndarray) -> np.ndarray:
         """Targets as indices of classes; others count as a class, and stop nobody with an error."""
@@ -617,6 +692,19 @@ def _scores_below_the_largest(z: np.ndarray) -> np.ndarray:
     with np.errstate(over="ignore"):
         s -= s.max(axis=0)
     return s
+
+
+def _probabilities(z: np.ndarray) -> np.ndarray:
+    """Softmax of scores (m, K) as (K, m)."""
+    p = _scores_below_the_largest(z)
+    np.exp(p, out=p)
+    p *= 1.0 / p.sum(axis=0)
+    return p
+
+
+def _longest_residual(p: np.ndarray) -> np.ndarray:
+    """Norm of ``p - e_y`` for the class y where it is largest, of probabilities (K, m)."""
+    return np.asarray(np.sqrt(np.einsum("ij,ij->j", p, p) - 2.0 * p.min(axis=0) + 1.0))
 
 
 class _SumOfLosses(Loss, ABC):
@@ -776,6 +864,15 @@ class OneVsRest(_SumOfLosses):
     def derivative(self, y: np.ndarray, z: np.ndarray) -> np.ndarray:
         """Derivatives of the losses of all classes."""
         return self.loss.derivative(self._membership(y), z.ravel()).reshape(z.shape)
+
+    def worst_derivative(self, z: np.ndarray) -> np.ndarray:
+        """Norm for the class whose own derivative exceeds that among the rest by most."""
+        scores = z.ravel()
+        own, rest = (
+            np.square(self.loss.derivative(np.full(z.size, y), scores)).reshape(z.shape)
+            for y in (1.0, 0.0)
+        )
+        return np.asarray(np.sqrt(rest.sum(axis=1) + (own - rest).max(axis=1)))
 
     def _membership(self, y: np.ndarray) -> np.ndarray:
         """Membership of row i in class k, as 0 or 1, for all pairs (i, k) in row order."""

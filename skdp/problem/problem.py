@@ -62,6 +62,8 @@ class Problem:
         Which rows lie at which site, if they do not lie all together.
     actual_rows : int, optional
         Number of rows, if it is not n because they are weighted.
+    class_shares : tuple of float, optional
+        Released frequencies of the classes, which sum to 1.
 
     Raises
     ------
@@ -83,6 +85,7 @@ class Problem:
     initial: np.ndarray | None = field(default=None, compare=False)
     sites: Sites | None = None
     actual_rows: int | None = None
+    class_shares: tuple[float, ...] | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         for name in ("n_samples", "n_features"):

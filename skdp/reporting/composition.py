@@ -363,7 +363,8 @@ def _apart(receipt: Receipt) -> list[Receipt]:
         and (event.calculus, event.published) == ("approximate", "all")
     ]
     thresholds = [event for event in receipt.events if isinstance(event, ThresholdEvent)]
-    if not (stated or thresholds) or len(stated) == len(receipt.events):
+    if not (stated or thresholds) or len(stated) == len(receipt.events) or not receipt.complete:
+        # Of parts that are remembered by the costliest (epsilon, delta) no event says more.
         return [receipt]
     others = tuple(
         event.counts if isinstance(event, ThresholdEvent) else event

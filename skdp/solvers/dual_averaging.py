@@ -15,7 +15,7 @@ from ..problem.problem import Problem
 from ..validation import check_hyperparameters
 from .base import Solution, Solver
 from .descent import TailMean
-from .preconditioned_gd import curvature_at_start
+from .preconditioning.class_prior import curvature_at_start
 
 if TYPE_CHECKING:
     from ..privacy.oracle import Oracle

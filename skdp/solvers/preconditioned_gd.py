@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from math import ceil, sqrt
+from math import ceil, hypot, sqrt
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from scipy.special import expit, softmax
 from sklearn.utils._param_validation import Interval
 
 from ..problem.problem import Problem
 from ..validation import check_hyperparameters
 from .base import Solution, Solver
-from .descent import clips_whole_units
+from .descent import TailMean, clips_whole_units
+from .preconditioning.class_prior import (
+    curvature_at_start,
+    curvatures_at_start,
+    scores_at_start,
+)
 
 if TYPE_CHECKING:
     from ..privacy.oracle import Oracle
@@ -26,67 +30,83 @@ _HYPERPARAMETERS: dict[str, list[Any]] = {
     "clip": [None, Interval(Real, 1e-50, None, closed="both")],
     "momentum": [None, Interval(Real, 0, 1, closed="left")],
     "average": [Interval(Real, 0, 1, closed="both")],
-    "score_noise": [Interval(Real, 0, None, closed="neither")],
+    "score_noise": [None, Interval(Real, 0, None, closed="neither")],
+    "label_blind": ["boolean"],
 }
+# Bound on a row's gradient in units of the typical length of rows: so small that rows that are long
+# or sure to be fitted count for less.
 _CLIP = 0.3
-# Steps a unit of the root of how far apart curvatures may be, as heavy-ball steps need them, and
-# the fewest and the most.
-_PACE, _FEWEST, _MOST = 8.0, 12, 24
-_FARTHEST_APART = 1e-6
-# Curvature of the clipped loss that steps assume, in units of the second moment of a direction: a
-# loss clipped at .3 bends by at most .21, and heavy-ball steps are stable to 2 (1 + momentum) over
-# that. From step to step less is assumed, because rows whose scores have grown bend the loss less,
-# unless the latest two gradients tell of so much that steps would swing. The first gradient points
-# along the difference of the classes and is the largest, and a full step along it would take scores
-# so far that clipping leaves no row whole.
-_CURVATURE, _LAST_CURVATURE, _FIRST_CURVATURE = 0.07, 0.025, 0.25
-# Share of the curvature along the latest move that is assumed at least: what is stable, and a bit.
-_OF_MEASURED = 0.35
+# Fewest and most steps, and how many times as many huge budgets take.
+_FEWEST, _MOST, _LONGER = 12, 24, 50.0
+# In coordinates of known moments: steps a unit of the root of how far apart these are, momentum,
+# and noise in the score of a typical row before iterates are combined.
+_PACE, _FARTHEST_APART, _MOMENTUM, _SCORE_NOISE = 12.0, 1e-3, 0.6, 6.0
+# Curvature of the loss that steps assume, in units of that at the start: more first, because the
+# first gradient is the largest and points along the difference of the classes; then less and less,
+# as scores grow and bend the loss less, unless the latest two gradients tell of more. Half of what
+# they tell is stable, with momentum, and a bit.
+_FIRST_CURVATURE, _LAST_CURVATURE, _MOST_CURVATURE, _OF_MEASURED = 1.5, 0.35, 3.0, 0.5
 # Noise counts twice when iterates are combined, as weights are fitted to the very noise that they
 # shall keep small; and a little in any case, against weights that grow without bounds.
 _NOISE_COUNTS, _LEAST_NOISE = 2.0, 1e-3
-# Curvature of the unclipped loss over that of the clipped one, a unit of its smoothness, and how
-# many times as many steps huge budgets take.
-_MOST_BEND, _LONGER = 4.8, 50.0
-# Least curvature at the start, for rare classes, in units of that for balanced ones.
-_LEAST_CURVATURE = 0.3
+# In other coordinates: noise in the score of a typical row if classes are rare, and how much more
+# if they are balanced; how often momentum forgets during all steps; what few steps go further by,
+# in units of a step; and the longest step, without momentum, in units of the inverse square of the
+# length of rows.
+_NOISE_OF_RARE, _MORE_OF_BALANCED = 1.0, 0.5
+_MEMORIES, _AHEAD, _LONGEST = 10.0, 1.35, 100.0
+# Steps grow by a factor while the latest gradients agree by so many standard deviations of their
+# noise, up to so much noise in scores, and are halved where one points back as clearly.
+_GROWTH, _SHRINKAGE, _SURE, _LATEST, _MOST_NOISE = 1.3, 0.5, 3.0, 3, 2.0
 
 
 @dataclass(frozen=True)
 class PreconditionedGD(Solver):
     r"""Noisy gradient descent whose steps are scaled by the released moments of the coordinates.
 
-    .. math:: v_{t+1} = \beta v_t - P (g_t + Q w_t), \qquad w_{t+1} = w_t + v_{t+1},
+    .. math:: v_{t+1} = \beta v_t - P_t (g_t + Q w_t), \qquad w_{t+1} = w_t + v_{t+1},
 
-    with ``g_t`` the noisy mean of clipped gradients, Q the Hessian of the ridge and P diagonal:
-    ``1 / P_j`` is the assumed curvature of the loss times the second moment of coordinate j, the
-    share of the ridge, and what keeps the noise in the score of a typical row below a constant.
-    Noise has the geometry of the coordinates, steps that of the loss, so that all directions are
-    learned at one pace. The model is the combination of late iterates at which their gradients
-    cancel best, for their noise, which costs nothing: it is made of answers that are paid for. So
-    12 to 24 steps do what up to a hundred of :class:`skdp.solvers.GD` do.
+    with ``g_t`` the noisy mean of label-blind bounded gradients, Q the Hessian of the ridge and
+    P diagonal. A row's gradient is weighed by what it would be for the worst label, so that it is
+    bounded whatever the label and, unlike clipped, still zero on average at the truth: the larger
+    the budget, the nearer the model is to the one without privacy.
 
-    Made for coordinates whose second moments stand out of their noise, which
-    :class:`skdp.solvers.preconditioning.Whitening` releases; elsewhere all directions count as
-    equal.
+    In coordinates whose second moments stand out of their noise, as
+    :class:`skdp.solvers.preconditioning.Whitening` releases them, ``1 / P_j`` is the assumed
+    curvature of the loss times the second moment of coordinate j, the share of the ridge, and what
+    keeps the noise in the score of a typical row below a constant. Noise has the geometry of the
+    coordinates, steps that of the loss, so that all directions are learned at one pace. The model
+    is the combination of late iterates at which their gradients cancel best, for their noise, which
+    costs nothing: it is made of answers that are paid for.
+
+    Elsewhere all directions have one pace. Steps go as far as noise and the number of rows allow,
+    and further while released gradients agree beyond their noise; the model is the mean of the last
+    iterates.
 
     Parameters
     ----------
     steps : int, optional
-        Number of gradients. By default 12 to 24, more the further released moments are apart and
-        for rare classes, and 24 where no moments were released; more at budgets beyond mu = 2.
+        Number of gradients. By default 12 to 24, more the further released moments are apart, and
+        24 where no moments were released; more at budgets beyond mu = 2.
     clip : float, optional
         Bound on the derivative of the loss of a row of full norm, that is, on a row's gradient in
-        units of ``row_norm * max_weight``. By default 0.3, more at budgets beyond mu = 2.
+        units of ``row_norm * max_weight``. By default 0.3, more at budgets beyond mu = 2. In other
+        coordinates a row of full norm is one of typical length.
     momentum : float, optional
-        Heavy-ball coefficient beta, in [0, 1); 0.7 for two classes and 0.75 for more.
+        Heavy-ball coefficient beta, in [0, 1). By default 0.6 where moments are known, else
+        ``1 - 10 / steps``.
     average : float, default=0.5
         Share of the steps, the last ones, whose iterates are combined, in [0, 1]; 0 returns the
         last iterate.
-    score_noise : float, default=6.0
+    score_noise : float, optional
         Bound on the standard deviation, under replace-one, that noise puts on the score of a
-        typical row before iterates are combined. The smaller, the shorter the steps; 1.5 suits
+        typical row before iterates are combined. The smaller, the shorter the steps. By default 6
+        where moments are known, and else 1 for rare classes to 1.5 for balanced ones; 1.5 suits
         rows of many features that are white.
+    label_blind : bool, default=True
+        Whether rows are bounded by weights that do not depend on their labels. False clips them
+        instead, which is a bias but leaves more of rows that fit: for several classes with few rows
+        a coefficient, and where labels may be wrong.
 
     References
     ----------
@@ -106,7 +126,8 @@ class PreconditionedGD(Solver):
     clip: float | None = None
     momentum: float | None = None
     average: float = 0.5
-    score_noise: float = 6.0
+    score_noise: float | None = None
+    label_blind: bool = True
 
     def check(self, problem: Problem) -> None:
         """Refuse hyperparameters outside their range, and problems that steps do not suit."""
@@ -127,72 +148,197 @@ class PreconditionedGD(Solver):
         """Minimise the problem; deterministic given the oracle's answers."""
         del rng
         self.check(problem)
-        two = problem.loss.n_scores == 1
-        momentum = (0.7 if two else 0.75) if self.momentum is None else self.momentum
-        budget = oracle.budget
+        moments, budget = _known_moments(problem), oracle.budget
         growth = max(1.0, budget.mu / 2)
         steps = self.steps
         if steps is None:
             steps = ceil(_enough_steps(problem) * min(growth, _LONGER))
         clip = _CLIP * growth if self.clip is None else self.clip
-        clip = min(clip, problem.loss.lipschitz)
-        # A loss that is clipped less bends more, and goes on to where scores have grown.
-        bend = min(max(1.0, clip / _CLIP), _MOST_BEND * problem.loss.smoothness)
-        last = _LAST_CURVATURE if clip <= _CLIP else _CURVATURE
-        ridge = problem.penalty_hessian() * (clip / problem.loss.lipschitz)
-        scale = problem.row_norm * problem.max_weight
-        # Units of the total step size, and its inverse that the noise allows.
-        unit = problem.row_norm * scale
-        afforded = self.score_noise * problem.n_samples * budget.mu / (2 * clip)
-        slowest = steps * unit / (afforded * (1 - momentum))
-        # No symmetric matrix exceeds the diagonal of the sums of its rows' sizes.
-        slowest = slowest + np.abs(ridge).sum(axis=1)
-        curvature = _assumed_at_start(problem) * problem.max_weight
-        moments = curvature * _second_moments(problem)
+        norm = _typical_norm(problem)
+        scale = norm * problem.max_weight
+        oracle = oracle.for_problem(problem.unshortened())
+        oracle.note(planned=steps)
+        spend, clip_norm = budget.split(steps)[0], clip * scale
+        # The loss is left with about the weight of typical rows at the start, and so is the ridge.
+        # Means of people's rows are mostly short enough to be left whole.
+        whole_units = clips_whole_units(problem)
+        scores = scores_at_start(problem).reshape(1, *problem.shape[1:])
+        worst = 0.0 if whole_units else float(problem.loss.worst_derivative(scores)[0])
+        weight = min(1.0, clip / worst) if worst else 1.0
+        bounds = {"label_blind": self.label_blind, "whole_units": whole_units}
+        slope_of_ridge, steepest = _ridge(problem, weight)
+
+        def gradient(w: np.ndarray) -> np.ndarray:
+            g = oracle.gradient(w, spend=spend, clip_norm=clip_norm, **bounds)
+            return g + slope_of_ridge(w)
+
+        task = _Task(
+            problem=problem,
+            gradient=gradient,
+            noise=oracle.gradient_scale(spend=spend, clip_norm=clip_norm),
+            steps=steps,
+            weight=weight,
+            steepest=steepest,
+            blur=2 * clip / (problem.n_samples * budget.mu),
+            growth=growth,
+            unit=norm * scale,
+        )
+        w = self._at_one_pace(task) if moments is None else self._by_moments(task, moments)
+        return Solution(w, n_iter=steps)
+
+    def _by_moments(self, task: _Task, moments: np.ndarray) -> np.ndarray:
+        """Steps at the pace of known moments, and the best combination of late iterates."""
+        problem, steps, d = task.problem, task.steps, task.problem.n_features
+        momentum = _MOMENTUM if self.momentum is None else self.momentum
+        noise = _SCORE_NOISE if self.score_noise is None else self.score_noise
+        k = max(2, problem.loss.n_scores)
+        bend = curvatures_at_start(problem) * (1 - 1 / k) / k
+        # Rare classes at a pace of their own would swing, since scores of others move them too.
+        bend = task.weight * problem.max_weight * np.maximum(bend, bend.mean())
+        shape = (-1, *(1 for _ in problem.shape[1:]))
+        # In white coordinates directions have one moment, if what noise adds to them counts.
+        constant = problem.bounds.intercept_value
+        moments = np.append(np.full(d, moments.max()), [constant**2] if constant else [])
+        curvature = moments.reshape(shape) * (bend if problem.loss.n_scores > 1 else bend[0])
+        of_noise = steps * task.unit * task.blur / (noise * (1 - momentum))
+        slowest = (of_noise + task.steepest).reshape(shape)
         w = problem.start()
         pace = np.zeros_like(w)
         late: deque[tuple[np.ndarray, np.ndarray]] = deque(
             maxlen=max(1, ceil(self.average * steps))
         )
-        oracle = oracle.for_problem(problem.unshortened())
-        oracle.note(planned=steps)
-        whole_units = clips_whole_units(problem)
-        noise = oracle.gradient_scale(spend=budget.split(steps)[0], clip_norm=clip * scale)
-        falls = np.geomspace(_CURVATURE, last, steps)
-        for t, spend in enumerate(budget.split(steps)):
-            g = oracle.gradient(w, spend=spend, clip_norm=clip * scale, whole_units=whole_units)
-            g = g + ridge @ w
-            of_loss = _FIRST_CURVATURE
+        assumed, falls = _FIRST_CURVATURE, np.geomspace(1.0, _LAST_CURVATURE, steps)
+        for t in range(steps):
+            g = task.gradient(w)
             if t:
-                of_move = float(np.sum(moments * (pace**2).T)) or 1.0
+                of_move = float(np.sum(curvature * pace**2)) or 1.0
                 measured = float(np.sum((g - late[-1][1]) * pace)) / of_move
-                of_loss = min(_CURVATURE, max(falls[t], _OF_MEASURED * measured))
+                assumed = min(_MOST_CURVATURE, max(falls[t], _OF_MEASURED * measured))
             late.append((w, g))
-            stretch = 1 / (bend * of_loss * moments + slowest)
-            stretch = stretch if two else stretch[:, None]
+            stretch = 1 / (assumed * curvature + slowest)
             pace = momentum * pace - stretch * g
             w = w + pace
-        return Solution(_combined(late, stretch, noise) if self.average else w, n_iter=steps)
+        return _combined(late, stretch, task.noise) if self.average else w
+
+    def _at_one_pace(self, task: _Task) -> np.ndarray:
+        """Steps of one size in all directions, longer while gradients agree; mean of the last."""
+        problem, steps = task.problem, task.steps
+        noise = self.score_noise
+        if noise is None:
+            noise = _NOISE_OF_RARE + _MORE_OF_BALANCED * curvature_at_start(problem)
+        momentum = max(0.0, 1 - _MEMORIES / steps) if self.momentum is None else self.momentum
+        # What sampling tells of: directions that a row of typical length could have.
+        told = task.growth**2 * problem.n_samples / task.weight
+        total = min(noise / task.blur, told, _LONGEST * steps**2 / _MEMORIES)
+        most = max(1.0, min(told, _MOST_NOISE / task.blur) / total)
+        total /= 1 + _AHEAD / steps
+        step = (1 - momentum) * total / steps / task.unit
+        steepest = task.steepest.reshape(-1, *(1 for _ in problem.shape[1:]))
+        w = problem.start()
+        pace, tail = np.zeros_like(w), TailMean(steps, self.average)
+        longer, latest = 1.0, deque[np.ndarray](maxlen=_LATEST)
+        for _ in range(steps):
+            g = task.gradient(w)
+            latest.append(g)
+            back = float(np.sum(g * pace)) / (task.noise * (float(np.linalg.norm(pace)) or 1.0))
+            if back > _SURE:
+                longer, pace = _SHRINKAGE * longer, np.zeros_like(w)
+            elif _agreement(latest, task.noise) > _SURE:
+                longer = min(_GROWTH * longer, most)
+            pace = momentum * pace - g / (1 / (longer * step) + steepest)
+            w = w + pace
+            tail.add(w)
+        return tail.value()
+
+
+@dataclass(frozen=True)
+class _Task:
+    """Numbers and the gradient that steps need.
+
+    Parameters
+    ----------
+    problem : Problem
+        To be solved.
+    gradient : callable
+        Noisy gradient of loss and ridge at a point.
+    noise : float
+        Standard deviation of an entry of it.
+    steps : int
+        How often it is asked for.
+    weight : float
+        Weight of a typical row at the start, in [0, 1].
+    steepest : ndarray of shape (p,)
+        Bound on the curvature of the ridge in each coordinate.
+    blur : float
+        Noise that a unit of the total step size puts on the score of a typical row.
+    growth : float
+        By how much the budget exceeds an ordinary one, at least 1.
+    unit : float
+        Inverse of the unit of the total step size.
+    """
+
+    problem: Problem
+    gradient: Callable[[np.ndarray], np.ndarray]
+    noise: float
+    steps: int
+    weight: float
+    steepest: np.ndarray
+    blur: float
+    growth: float
+    unit: float
+
+
+def _typical_norm(problem: Problem) -> float:
+    """Length of a typical row with its intercept entry."""
+    row_map = problem.bounds.row_map
+    if row_map is None or row_map.typical is None:
+        return problem.row_norm
+    return hypot(row_map.typical, problem.bounds.intercept_value)
+
+
+def _ridge(
+    problem: Problem, weight: float
+) -> tuple[Callable[[np.ndarray], np.ndarray], np.ndarray]:
+    """Slope of the ridge times a weight, and bounds on its curvature, zero for the intercept."""
+    d, root = problem.n_features, np.asarray(problem.penalty.root)
+    hessian = weight * (root.T @ root if root.ndim == 2 else np.square(root))
+    steepest = np.zeros(problem.n_rows)
+    # No symmetric matrix exceeds the diagonal of the sums of its rows' sizes.
+    steepest[:d] = np.abs(hessian).sum(axis=1) if root.ndim == 2 else hessian
+
+    def slope(w: np.ndarray) -> np.ndarray:
+        out = np.zeros_like(w)
+        out[:d] = hessian @ w[:d] if root.ndim == 2 else (steepest[:d] * w[:d].T).T
+        return out
+
+    return slope, steepest
+
+
+def _agreement(gradients: Iterable[np.ndarray], noise: float) -> float:
+    """Sum of the products of different gradients, in standard deviations of those of noise."""
+    of_all = np.array([g.ravel() for g in gradients])
+    m, p = of_all.shape
+    if m == 1:
+        return 0.0
+    products = float(np.square(of_all.sum(axis=0)).sum() - np.square(of_all).sum())
+    return products / (noise**2 * sqrt(2 * m * (m - 1) * p))
+
+
+def _known_moments(problem: Problem) -> np.ndarray | None:
+    """Second moments of the features in white coordinates, if any were released."""
+    row_map = problem.bounds.row_map
+    moments = None if row_map is None else row_map.moments
+    # Those of a single direction may be lost in noise.
+    return moments if moments is not None and moments.any() else None
 
 
 def _enough_steps(problem: Problem) -> int:
-    """Number of steps for curvatures as far apart as released moments and classes let expect."""
-    row_map = problem.bounds.row_map
-    if row_map is None or row_map.moments is None:
+    """Number of steps for directions as different as released moments let expect."""
+    moments = _known_moments(problem)
+    if moments is None:
         return _MOST
-    largest, least = float(row_map.moments.max()), float(row_map.moments.min())
-    # Scores of rare classes bend the loss less than is assumed of all.
-    of_rarest = float(_curvatures_at_start(problem).min()) / _assumed_at_start(problem)
-    least = max(least * min(1.0, of_rarest), _FARTHEST_APART * largest)
-    if least == 0:
-        # All moments were lost in noise.
-        return _MOST
-    return min(_MOST, max(_FEWEST, ceil(_PACE * sqrt(largest / least))))
-
-
-def _assumed_at_start(problem: Problem) -> float:
-    """Curvature of the loss that steps assume, in units of that for balanced classes."""
-    return max(_LEAST_CURVATURE, curvature_at_start(problem))
+    apart = float(moments.max()) / max(float(moments.min()), _FARTHEST_APART * float(moments.max()))
+    return min(_MOST, max(_FEWEST, ceil(_PACE * sqrt(apart))))
 
 
 def _combined(
@@ -224,36 +370,3 @@ def _combined(
     weights = np.linalg.solve(products / size + ridge * np.eye(k), np.ones(k))
     weights /= weights.sum()
     return np.asarray(np.tensordot(weights, points - stretched, axes=1))
-
-
-def _second_moments(problem: Problem) -> np.ndarray:
-    """Second moments of the coordinates of a row with its constant, (p,)."""
-    row_map, constant = problem.bounds.row_map, problem.bounds.intercept_value
-    if row_map is not None and row_map.moments is not None:
-        moments = row_map.moments
-    else:
-        # As if all rows lay along each of them.
-        moments = np.full(problem.n_features, problem.row_norm**2)
-    return np.append(moments, constant**2) if constant else moments
-
-
-def curvature_at_start(problem: Problem) -> float:
-    """Curvature of the loss at the starting intercept, in units of that for balanced classes.
-
-    Parameters
-    ----------
-    problem : Problem
-        With the logistic or softmax loss; its initial point holds the log-odds of the classes.
-    """
-    return float(_curvatures_at_start(problem).mean())
-
-
-def _curvatures_at_start(problem: Problem) -> np.ndarray:
-    """Curvature in the score of each class at the starting intercept, in the same units."""
-    constant = problem.bounds.intercept_value
-    if not constant or problem.initial is None:
-        return np.ones(1)
-    scores = problem.start()[-1:] * constant
-    p = expit(scores) if problem.loss.n_scores == 1 else softmax(scores[0])
-    k = max(2, p.size)
-    return np.asarray(p * (1 - p) * k / (1 - 1 / k))

@@ -18,7 +18,7 @@ import numpy as np
 from sklearn.isotonic import isotonic_regression
 
 from ..problem.problem import Problem
-from .preconditioned_gd import curvature_at_start
+from .preconditioning.class_prior import curvature_at_start
 
 if TYPE_CHECKING:
     from ..privacy.oracle import Oracle

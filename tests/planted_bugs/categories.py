@@ -1,5 +1,6 @@
 """Bugs in the private search for categories."""
 
+from dataclasses import replace
 from functools import partial
 from math import expm1, log1p, sqrt
 
@@ -7,13 +8,14 @@ import numpy as np
 from planted_bugs.bug import Bug, gives
 from scipy.stats import norm
 
+from skdp import PrivacySpent
 from skdp.preprocessing import DPOneHotEncoder, DPStandardScaler
 from skdp.privacy import Adjacency, SeededNoise, gdp
-from skdp.privacy.accounting import Spend
+from skdp.privacy.accounting import Spend, ThresholdEvent
 from skdp.privacy.mechanisms import ThresholdMechanism, spacing
 from skdp.privacy.queries import CategoryCountsQuery
 from skdp.privacy.rows import CategoryRows, PrivacyUnits
-from skdp.reporting import privacy_spent
+from skdp.reporting import Receipt, compose, privacy_spent
 from skdp.testing import record_fit, replay_fit
 
 COLUMNS, DELTA = (0, 1, 2), 1e-5
@@ -58,6 +60,37 @@ def grids_say_nothing_of_the_number_of_categories():
     assert (found == np.rint(found)).all(), "the grid tells how many categories there are"
 
 
+def ties_are_broken_alike_whatever_others_have():
+    own = np.array(["b", "c"], dtype=object)
+    found = []
+    for other in "bc":
+        column = np.append(own, np.array([other] * 5, dtype=object))
+        rows = CategoryRows([column], PrivacyUnits.of(["p", "p", *"vwxyz"]))
+        counts = dict(zip(*rows.category_counts(0), strict=True))
+        found.append(counts.get((2, other), 0.0) - 5)
+    assert found == [1, 0], "a person moves with others"
+
+
+def names_do_not_depend_on_types_of_other_rows():
+    rows = [[True], [False]] * 500
+    fits = [DPOneHotEncoder(epsilon=4.0, delta=DELTA).fit(X) for X in (rows, [*rows[1:], [3]])]
+    one, other = ([repr(c) for c in fitted.categories_[0].tolist()] for fitted in fits)
+    assert one == other, "one row renames the categories of others"
+
+
+def by_those_of_all(_, self, codes, size):
+    """Of several categories of a person the one that most rows of all have."""
+    most = np.bincount(codes, minlength=size)
+    pairs, rows = np.unique(self._units.codes * size + codes, return_counts=True)
+    people, categories = np.divmod(pairs, size)
+    order = np.lexsort((-most[categories], -rows, people))
+    return categories[order][np.append(True, np.diff(people[order]) != 0)]
+
+
+def as_one_array(honest, self, X, **options):
+    return honest(self, np.asarray(X), **options)
+
+
 def table():
     return np.random.default_rng(0).choice([0.0, 1.0, 2.0], size=(3000, 2))
 
@@ -80,6 +113,15 @@ def totals_cover_thresholds():
     assert delta <= DELTA * (1 + 1e-6), "the total does not cover the threshold"
 
 
+def totals_count_thresholds():
+    event = ThresholdEvent(
+        query="q", sensitivity=0.2, noise_scale=1.0, threshold_delta=1e-6, count=4
+    )
+    total = compose([Receipt((event,), PrivacySpent(2.0, DELTA))], 9e-6)
+    delta = gdp.delta(0.4, total.epsilon) + 4e-6
+    assert delta <= 9e-6 * (1 + 1e-6), "the total does not cover the thresholds"
+
+
 def encoders_follow_from_answers():
     encoder = DPOneHotEncoder(epsilon=1.0, random_state=0)
     transcript = record_fit(encoder, table(), None)
@@ -94,6 +136,17 @@ def rare_categories_stay_secret():
     encoder = DPOneHotEncoder(epsilon=1.0, random_state=0).fit(X)
     found = {value for column in encoder.categories_ for value in column.tolist()}
     assert found == {0, 1, 2}, "a category of one person was published"
+
+
+def published_counts_have_noise():
+    encoder = DPOneHotEncoder(epsilon=1.0, delta=DELTA).fit(table())
+    exact = [np.unique(column, return_counts=True)[1] for column in table().T]
+    assert np.abs(np.subtract(encoder.counts_, exact)).max() > 1e-3, "counts came without noise"
+
+
+def exactly_named(honest, self, rows, answer):
+    """What is above the threshold with noise, without it."""
+    return honest(self, rows, np.where(np.isfinite(answer), self.evaluate(rows), answer))
 
 
 def all_named(honest, self, rows, answer):
@@ -116,9 +169,13 @@ BUGS = (
     Bug("a threshold for one of several columns", {"ThresholdMechanism.threshold": lambda honest, self: honest(ThresholdMechanism(self.sensitivity, self.noise_scale, 1, self.threshold_delta))}, thresholds_hide_one_person, "more often than promised"),
     Bug("noise on categories for one column of several", {"CategoryCountsQuery.sensitivity": lambda _, self, adjacency: adjacency.of_histogram()}, partial(categories_move_as_declared, people=False), "moved by"),
     Bug("people who count in all categories of their rows", {"CategoryRows._of_people": lambda _, self, codes, size: codes}, partial(categories_move_as_declared, people=True), "moved by"),
+    Bug("people whose category others decide", {"CategoryRows._of_people": by_those_of_all}, ties_are_broken_alike_whatever_others_have, "moves with others"),
+    Bug("rows of a list read as an array of one type", {"DPOneHotEncoder._checked": as_one_array}, names_do_not_depend_on_types_of_other_rows, "renames the categories"),
+    Bug("a total that counts a threshold once of several", {"composition._added_deltas": lambda honest, events, relation: honest([replace(event, count=1) for event in events], relation)}, totals_count_thresholds, "does not cover the thresholds"),
     Bug("a delta of a threshold that no ledger sets aside", {"ThresholdedGaussianDP._left": lambda _, self, delta: delta}, receipts_of_encoders_cover_their_thresholds, "does not cover the threshold"),
     Bug("a total that forgets the deltas of thresholds", {"composition._added_deltas": gives([])}, totals_cover_thresholds, "does not cover the threshold"),
     Bug("categories that were not published, by name", {"CategoryCountsQuery.named": all_named}, rare_categories_stay_secret, "was published"),
+    Bug("exact counts of what noise has brought above a threshold", {"CategoryCountsQuery.named": exactly_named}, published_counts_have_noise, "without noise"),
     Bug("categories that are read off the rows", {"CategoryRows.__init__": peeks, "DPOneHotEncoder._kept": from_rows}, encoders_follow_from_answers, "something else was published"),
     Bug("a grid by how many categories there are", {"threshold.noisy_on_grid": lambda honest, *args, counts: honest(*args)}, grids_say_nothing_of_the_number_of_categories, "how many categories"),
 )  # fmt: skip

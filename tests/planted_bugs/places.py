@@ -87,7 +87,7 @@ _BY_MODULE = {
     "skdp.privacy.streams.visits": "Call Visits visits",
     "skdp.problem.bounds": "RowMap",
     "skdp.problem.column_bounds": "ColumnScaling",
-    "skdp.problem.losses": "Loss",
+    "skdp.problem.losses": "Logistic Loss",
     "skdp.problem.mirror_maps": "Entropy",
     "skdp.problem.problem": "Problem",
     "skdp.reporting.budget": "budget",

@@ -413,6 +413,26 @@ def norm_is_within_the_bound():
         assert 0 < query.evaluate(rows) <= query.gradient.bound
 
 
+def label_blind(query=opposite):
+    """The same rows, whose labels are the worst, within bounds that labels do not enter."""
+    gradient, *rows = query(clip=0.5)
+    return replace(gradient, label_blind=True), *rows
+
+
+def label_blind_gradients_vanish_at_the_truth():
+    """With labels as frequent as scores say, and bounds that leave no gradient whole."""
+    problem = Problem(Logistic(), N, 1, RowBounds(1.0))
+    query = GradientQuery(problem, np.array([np.log(3.0)]), 0.3, label_blind=True)
+    rows = row_stores(np.ones((N, 1)), np.array([1.0, 1.0, 1.0, 0.0]))["dense"]
+    np.testing.assert_allclose(query.evaluate(rows), 0.0, atol=1e-15)
+
+
+def largest_entry(honest, self, y, z, bound):
+    """Of several scores, in place of the length."""
+    d = self.derivative(y, z)
+    return (d.T * np.minimum(1, bound / np.abs(self.derivative(y, z)).max(axis=1))).T
+
+
 def shape_of_derivatives_is_that_of_scores():
     """A column as w would mix rows; the second line of defence is that of the loss."""
     query = object.__new__(GradientQuery)
@@ -800,6 +820,9 @@ BUGS = (
     Bug("a class weight outside the clip", {"GradientQuery.of_block": weight_outside}, within(WITH_WEIGHTS), TOO_FAR),
     Bug("a heavier class that is not counted in the clip", {"GradientQuery.of_block": weight_outside}, within(heavy_class), TOO_FAR),
     Bug("a loss that mixes rows", {"Mixing._at": lambda _, self, z: np.full_like(z, z.mean())}, within(mean_scores), TOO_FAR),
+    Bug("bounds that labels enter in spite of all", {"Loss.label_blind_derivative": lambda _, self, y, z, b: Loss.clipped_derivative(self, y, z, b)}, label_blind_gradients_vanish_at_the_truth),
+    Bug("a label-blind bound on the largest entry", {"Loss.label_blind_derivative": largest_entry}, within(partial(label_blind, partial(opposite, replace(LOGISTIC, loss=Softmax(3))))), TOO_FAR),
+    Bug("a label-blind bound by half of the worst, and no clip behind it", {"Logistic._derivative_and_worst": lambda honest, self, y, z: (honest(self, y, z)[0], 0.5 * honest(self, y, z)[1]), "Loss.shrunk": lambda _, d, bound: d}, within(label_blind), TOO_FAR),
     Bug("a clip that a loss brings itself", {"GradientQuery.of_block": any_clip}, within(own_clip), TOO_FAR),
     Bug("infinite derivatives within an infinite bound", {"GradientQuery.of_block": infinite_limit}, within(tiny_rows), TOO_FAR),
     Bug("a norm whose square overflows", {"GradientNormQuery.evaluate": lambda _, self, rows: np.asarray(np.linalg.norm(self.gradient.evaluate(rows)))}, norm_is_within_the_bound),

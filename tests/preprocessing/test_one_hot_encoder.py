@@ -158,6 +158,15 @@ def test_frames_give_names_and_types_of_columns_are_not_taken_for_facts():
         fitted.transform(frame[["size", "town"]])
 
 
+def test_a_row_of_a_list_does_not_change_the_names_of_others():
+    """As it would in an array of one type: truth values beside a number would be numbers."""
+    rows = [[True, 1], [False, 2]] * 500
+    fits = [encoder().fit(given) for given in (rows, [*rows[1:], [3, 0.5]], [*rows[1:], ["a", ""]])]
+    names = [[*fitted.get_feature_names_out()] for fitted in fits]
+    assert names[0] == names[1] == names[2]
+    assert names[0][:2] == ["x0_False", "x0_True"]
+
+
 def test_polars_tables_are_taken_and_given():
     pl = polars()
     X = table()

@@ -13,6 +13,7 @@ from skdp.privacy.accounting import (
     GaussianDP,
     GaussianEvent,
     Ledger,
+    Part,
     PerturbedGaussianDP,
     ThresholdedGaussianDP,
     ThresholdEvent,
@@ -80,6 +81,27 @@ def test_a_total_takes_the_deltas_of_thresholds_off_its_own():
     # There is none below the deltas themselves.
     assert compose([encoder, scaler], T).epsilon == inf
     assert compose([encoder]).epsilon == pytest.approx(encoder.spent.epsilon, rel=1e-9)
+
+
+def test_each_of_several_releases_adds_the_delta_of_its_threshold():
+    """Also where the ledger counts them in one line."""
+    several = receipt_of(ABOVE, ABOVE, COUNTS, calculus=ThresholdedGaussianDP(T, releases=2))
+    assert [event.count for event in several.events] == [2, 1]
+    expected = gdp.epsilon(sqrt(2 * 0.2**2 + 0.3**2), 3e-6 - 2 * T)
+    assert compose([several], 3e-6).epsilon == pytest.approx(expected, rel=1e-9)
+    rule = ThresholdFilter(1.0, DELTA, Adjacency.REPLACE_ONE)
+    assert rule.price(several) == (pytest.approx(2 * 0.2**2 + 0.3**2), pytest.approx(2 * T))
+
+
+def test_folded_parts_with_a_threshold_cost_what_they_say_and_no_less():
+    """What stands for several parts may be the receipt of one that releases less than another."""
+    part = Part(0, 200, count=2)
+    events = replace(ABOVE, part=part), replace(COUNTS, part=part)
+    folded = Receipt(events, PrivacySpent(3.0, DELTA))
+    assert compose([folded]) == folded.spent
+    assert compose([folded], DELTA / 2).epsilon == inf
+    more = receipt_of(COUNTS)
+    assert compose([folded, more], 2 * DELTA).epsilon >= 3.0
 
 
 def test_groups_of_rows_get_what_follows_from_epsilon_and_delta():

@@ -1,11 +1,14 @@
 """Few steps in coordinates of known moments: hyperparameters, pace, when they are chosen."""
 
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
-from scipy.special import expit
+from by_night import by_night
+from scipy.special import expit, softmax
 from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import log_loss
 
 import skdp
 from skdp import DPLogisticRegression, DPSVMClassifier
@@ -110,14 +113,21 @@ def steps_taken(features, share, **parameters):
     return int(DPLogisticRegression(**given | parameters).fit(features, labels).n_iter_[0])
 
 
-def test_steps_are_as_many_as_released_moments_and_class_counts_ask_for():
-    white, far_apart = stretched_rows(np.ones(12)), stretched_rows(np.logspace(0, -1, 12))
-    assert steps_taken(white, 0.5) == 12
-    assert 14 < steps_taken(far_apart, 0.5) <= 24
-    assert 14 < steps_taken(white, 0.02) <= 24
+def test_steps_are_as_many_as_released_moments_ask_for():
+    # Of the second moments of scaled rows, whose directions are alike or not.
+    white = stretched_rows(np.ones(12))
+    alike = white * np.logspace(0, -1, 12)
+    common = np.random.default_rng(4).normal(size=(len(white), 1))
+    apart = white + 0.2 * np.sign(common)
+    apart /= np.linalg.norm(apart, axis=1).max()
+    assert steps_taken(white, 0.5) <= 14
+    assert steps_taken(alike, 0.5) <= 14
+    assert steps_taken(apart, 0.5, epsilon=0.2) > 14
     # Nothing is known of directions without a look at all of them.
     assert steps_taken(white, 0.5, precondition="diagonal") == 24
     assert steps_taken(white, 0.5, solver=PreconditionedGD(steps=5)) == 5
+    # Towards the solution without privacy.
+    assert steps_taken(white, 0.5, epsilon=64.0) > 24
 
 
 def test_moments_of_which_noise_leaves_nothing_ask_for_all_steps():
@@ -147,24 +157,23 @@ def solver_of(n_samples, n_features=10, model=None, **options):
     return type(skdp.plan(model, n_samples, n_features, **options).solver)
 
 
-def test_it_is_the_default_where_moments_stand_out_of_their_noise():
+def test_it_is_the_default_where_rows_and_budget_tell_how_far_steps_should_go():
     assert solver_of(100_000) is PreconditionedGD
     assert solver_of(1_000) is GD
-    assert solver_of(20_000, 400) is GD
-    assert solver_of(10_000_000, 400) is PreconditionedGD
-    assert solver_of(10_000_000, 600) is GD
+    assert solver_of(20_000, 400) is PreconditionedGD
+    assert solver_of(10_000_000, 600) is PreconditionedGD
     several = DPLogisticRegression(classes=range(50), data_norm=1.0)
     assert solver_of(10_000, model=several, classes=range(50)) is GD
+    assert solver_of(1_000_000, model=several, classes=range(50)) is PreconditionedGD
 
 
 @pytest.mark.parametrize(
     "model",
     [
         DPLogisticRegression(classes=[0, 1], data_norm=1.0, class_weight="balanced"),
-        DPLogisticRegression(classes=[0, 1], data_norm=1.0, precondition="diagonal"),
+        DPLogisticRegression(classes=[0, 1, 2], data_norm=1.0, precondition="diagonal"),
         DPLogisticRegression(classes=[0, 1], data_norm=1.0, precondition=None),
         DPLogisticRegression(classes=[0, 1], data_norm=1.0, solver="gd"),
-        DPLogisticRegression(classes=[0, 1], data_norm=1.0, epsilon=20.0),
         DPSVMClassifier(classes=[0, 1], data_norm=1.0),
     ],
 )
@@ -186,3 +195,71 @@ def test_it_goes_on_from_an_earlier_model_in_as_few_steps():
     assert model.n_iter_[0] <= 24
     at_once = LogisticRegression(C=1e3).fit(rows, labels)
     assert model.score(rows, labels) > at_once.score(rows, labels) - 0.03
+
+
+# The default tends to the model without privacy.
+
+
+def groups_of(n, shift, size, seed=1, d=30):
+    """Rows of groups, most of them rare, with log-odds of their own, and one number."""
+    rng = np.random.default_rng(seed)
+    odds, shares = size * rng.normal(size=d), 0.85 ** np.arange(d)
+    group, number = rng.choice(d, n, p=shares / shares.sum()), rng.uniform(size=n)
+    features = np.column_stack([number, np.eye(d)[group]]) / np.sqrt(2)
+    scores = odds[group] + shift + 2 * (number - 0.5)
+    return features, (rng.uniform(size=n) < expit(scores)).astype(int)
+
+
+def several_of(n, shift, size, seed=1, d=8, k=4):
+    """Normal rows of four classes that are more or less frequent."""
+    rng = np.random.default_rng(seed)
+    features, W = rng.normal(size=(n, d)), size * rng.normal(size=(d, k))
+    shares = softmax(features @ W + shift * np.arange(k) / 2, axis=1)
+    labels = (rng.uniform(size=(n, 1)) > shares.cumsum(axis=1)).sum(axis=1)
+    return features / np.maximum(5, np.linalg.norm(features, axis=1, keepdims=True)), labels
+
+
+def gaps(features, labels, epsilons):
+    """Log-loss less that of scikit-learn's model on rows kept apart, for each epsilon."""
+    n, classes = len(labels) * 2 // 3, np.unique(labels)
+    train, test = (features[:n], labels[:n]), (features[n:], labels[n:])
+
+    def log_loss_of(model):
+        return log_loss(test[1], model.fit(*train).predict_proba(test[0]), labels=classes)
+
+    least = log_loss_of(LogisticRegression(C=1e4, max_iter=2000))
+    given = {"data_norm": 1.0, "classes": classes, "random_state": 0}
+    return [log_loss_of(DPLogisticRegression(epsilon=e, **given)) - least for e in epsilons]
+
+
+@pytest.mark.filterwarnings("ignore::skdp.SeededNoiseWarning")
+@pytest.mark.parametrize(
+    ("rows", "shift", "size"),
+    [
+        (groups_of, -2.0, 0.5),
+        *by_night(
+            *product([groups_of], [0.0, -2.0, -4.0], [0.5, 2.0]),
+            *product([several_of], [0.0, -2.0, -4.0], [0.5, 2.0]),
+        ),
+    ],
+)
+def test_the_default_tends_to_the_model_without_privacy(rows, shift, size):
+    """For any share of positives and any noise of labels."""
+    ordinary, large, huge = gaps(*rows(30_000, shift, size), (4.0, 16.0, 256.0))
+    assert ordinary < 0.006
+    assert large < 0.002
+    assert huge < 0.001
+
+
+@pytest.mark.nightly
+def test_clipped_gradients_do_not():
+    """What the test above is about."""
+    features, labels = groups_of(30_000, -2.0, 0.5)
+    given = {"data_norm": 1.0, "classes": [0, 1], "random_state": 0, "epsilon": 4.0}
+    n, losses = 20_000, {}
+    for blind in (True, False):
+        solver = PreconditionedGD(label_blind=blind)
+        with pytest.warns(skdp.SeededNoiseWarning):
+            model = DPLogisticRegression(solver=solver, **given).fit(features[:n], labels[:n])
+        losses[blind] = log_loss(labels[n:], model.predict_proba(features[n:]))
+    assert losses[True] < losses[False] - 0.002

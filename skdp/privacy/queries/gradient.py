@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
-from math import inf, sqrt
+from math import inf, isinf, sqrt
 from typing import ClassVar
 
 import numpy as np
@@ -46,11 +46,17 @@ class GradientQuery(Summed):
         Whether to clip the mean gradient of each privacy unit of several rows, and not that of each
         of its rows, which then is only bounded by 16 times the clip. Means are shorter than what
         they are of where rows differ, and so more of them are left whole.
+    label_blind : bool, default=False
+        Whether each row's gradient is bounded by a weight that depends on its features and public
+        numbers, and not on its target: what a gradient of the worst target would be clipped by (see
+        :meth:`Loss.label_blind_derivative`). The solution is then that of a weighted likelihood,
+        where clipping moves it. The mean of a privacy unit is within the bound as its rows are.
 
     Raises
     ------
     ValueError
-        If w is not an array of real numbers in the shape of the problem.
+        If w is not an array of real numbers in the shape of the problem, or a bound is to be blind
+        for labels where no bound over all targets exists, as for the squared loss.
 
     Guarantees
     ----------
@@ -65,6 +71,9 @@ class GradientQuery(Summed):
     - All rows of a privacy unit together move it by no more, with the number of units for n. With
       ``whole_units`` that is so because the sum has one vector a unit, scaled down to the clip, and
       which depends on nobody else's rows.
+    - With ``label_blind`` the bound holds as well, even if the loss declared wrong worst
+      derivatives, because the clip is applied behind them. Proof: theorem G4 of
+      ``docs/proofs/gradients.md``.
     - Bounds so extreme that double precision could not keep them have an infinite sensitivity,
       with which the query is refused.
     """
@@ -74,11 +83,18 @@ class GradientQuery(Summed):
     w: np.ndarray
     clip_norm: float | None = None
     whole_units: bool = False
+    label_blind: bool = False
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "w", point(self.problem, self.w))
         if self.clip_norm is not None:
             object.__setattr__(self, "clip_norm", float(self.clip_norm))
+        somewhere = np.zeros((1, *self.w.shape[1:]))
+        if self.label_blind and isinf(self.problem.loss.worst_derivative(somewhere)[0]):
+            raise ValueError(
+                "GradientQuery needs label_blind=False for a loss whose derivative at a score has "
+                f"no bound over all targets, got {type(self.problem.loss).__name__}."
+            )
 
     @cached_property
     def bound(self) -> float:
@@ -164,8 +180,8 @@ class GradientQuery(Summed):
         return total
 
     def public(self) -> tuple[object, ...]:
-        """w and the bound."""
-        return (self.w, self.bound)
+        """w and the bound, and True if it is blind for labels."""
+        return (self.w, self.bound, True) if self.label_blind else (self.w, self.bound)
 
     def of_block(self, block: BoundedBlock, z: np.ndarray) -> np.ndarray:
         """Sum of the clipped gradients of some rows with scores z."""
@@ -202,7 +218,8 @@ class GradientQuery(Summed):
     def clipped(self, block: BoundedBlock, z: np.ndarray, bounds: float | np.ndarray) -> np.ndarray:
         """Derivatives of some rows with scores z, clipped to these bounds."""
         # As a function of the base class: no loss can bring a clip of its own.
-        return Loss.clipped_derivative(self.problem.loss, block.y, z, bounds)
+        bounded = Loss.label_blind_derivative if self.label_blind else Loss.clipped_derivative
+        return bounded(self.problem.loss, block.y, z, bounds)
 
     def weighted(self, block: BoundedBlock, r: np.ndarray) -> np.ndarray:
         """Derivatives of some rows times the weights of rows and classes; overwrites r."""

@@ -19,6 +19,8 @@ from .reading import attempted
 Category = tuple[int, Any]
 MISSING: Category = (4, "")
 _BOOL, _NUMBER, _TEXT, _BYTES = range(4)
+# From here on whole numbers have digits that double precision does not keep.
+_EXACT = 2**53
 _OTHERS = (
     "Categories that are numbers or texts are needed; X holds entries of other types. Turn dates, "
     "lists and objects into texts or numbers first."
@@ -38,14 +40,17 @@ def category_of(entry: Any) -> Category:
     if isinstance(entry, bool | np.bool_):
         return _BOOL, bool(entry)
     if isinstance(entry, int | np.integer):
-        return _NUMBER, int(entry)
+        whole = int(entry)
+        if abs(whole) < _EXACT:
+            return _NUMBER, whole
+        # Two of them may be one float, so they are one category in a column of integers as well.
+        rounded = attempted(float, whole)
+        return _NUMBER, whole if rounded is None else rounded
     if isinstance(entry, float | np.floating):
         number = float(entry)
         if number != number:
             return MISSING
-        # Beyond that whole numbers have digits that nobody has written.
-        whole = number.is_integer() and abs(number) < 2.0**53
-        return _NUMBER, int(number) if whole else number
+        return _NUMBER, int(number) if number.is_integer() and abs(number) < _EXACT else number
     if isinstance(entry, bytes):
         return _BYTES, bytes(entry)
     # pandas.NA and NaT are of types of their own, and equal to nothing.

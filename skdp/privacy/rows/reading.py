@@ -88,10 +88,10 @@ def columns_of_table(X: Any) -> list[np.ndarray]:
             ]
         )
     else:
-        table = attempted(np.asarray, X)
-        if not hasattr(X, "dtype") and (table is None or table.dtype.kind not in "biufc"):
-            # Each entry keeps its type: in an array of texts a number would be one.
-            table = attempted(np.array, X, dtype=object)
+        # Without a type of its own each entry keeps its type: in an array of texts a number would
+        # be one, and the type of an array of numbers would tell of single entries.
+        options = {} if hasattr(X, "__array__") else {"dtype": object}
+        table = attempted(np.asarray, X, **options)
         columns = None if table is None or table.ndim != 2 else [*table.T]
         if table is not None and table.ndim == 2 and not table.size:
             what = "sample" if table.shape[1] else "feature"

@@ -7,6 +7,7 @@ from math import sqrt
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.special import expit, softmax
 
 from ...exceptions import warn_user
 from ...problem.problem import Problem
@@ -39,7 +40,8 @@ def with_class_prior(problem: Problem, oracle: Oracle, *, balanced: bool) -> Pro
     Without an intercept, or for other losses, the weights are ``1 / (K p_k)``.
 
     Where the counts would be drowned in noise, which public facts alone decide, nothing is asked
-    and the problem stays as it is.
+    and the problem stays as it is. Else it bears the shares, whose curvature decides how far rows
+    tell of coefficients, also where it starts at an earlier model, which knows better than they.
 
     Parameters
     ----------
@@ -57,7 +59,6 @@ def with_class_prior(problem: Problem, oracle: Oracle, *, balanced: bool) -> Pro
     """
     if not asks_for_counts(problem, balanced=balanced):
         return problem
-    start = _starts_at_log_odds(problem)
     k, n = max(2, problem.loss.n_scores), problem.n_samples
     spend = oracle.budget.fraction(COUNT_SHARE).whole()
     noise = oracle.adjacency.of_histogram() / sqrt(spend.amount) * sqrt((k - 1) / k)
@@ -74,12 +75,14 @@ def with_class_prior(problem: Problem, oracle: Oracle, *, balanced: bool) -> Pro
     counts += (n - counts.sum()) / k
     shares = np.maximum(counts, max(1.0, noise))
     shares /= shares.sum()
+    problem = replace(problem, class_shares=tuple(shares.tolist()))
     weights = problem.class_weight
     if balanced:
         raised = shares ** -(_IN_WEIGHTS if _log_odds(problem) else 1.0)
         weights = tuple((raised / (shares @ raised)).tolist())
         problem = replace(problem, class_weight=weights)
-    if not start:
+    # An earlier model knows better than the counts where to start.
+    if problem.initial is not None or not _in_log_odds(problem):
         return problem
     w = problem.start()
     w[-1:] = _as_scores(np.log(shares * np.array(weights or 1.0))) / problem.bounds.intercept_value
@@ -96,7 +99,55 @@ def asks_for_counts(problem: Problem, *, balanced: bool) -> bool:
     balanced : bool
         Whether classes get weights.
     """
-    return balanced or _starts_at_log_odds(problem)
+    return balanced or _in_log_odds(problem)
+
+
+def curvatures_at_start(problem: Problem) -> np.ndarray:
+    """Curvature of the loss in the score of each class, at the shares of the classes.
+
+    Parameters
+    ----------
+    problem : Problem
+        With the logistic or softmax loss. Shares are those that it bears, weighted as classes are,
+        or else those that the intercept of its initial point stands for.
+
+    Returns
+    -------
+    ndarray of shape (n_scores,)
+        ``p (1 - p)`` in units of that for balanced classes.
+    """
+    scores = scores_at_start(problem)
+    p = expit(scores) if scores.size == 1 else softmax(scores)
+    k = max(2, p.size)
+    return np.asarray(p * (1 - p) * k / (1 - 1 / k))
+
+
+def curvature_at_start(problem: Problem) -> float:
+    """Mean of the curvatures of all classes, see :func:`curvatures_at_start`.
+
+    Parameters
+    ----------
+    problem : Problem
+        With the logistic or softmax loss.
+    """
+    return float(curvatures_at_start(problem).mean())
+
+
+def scores_at_start(problem: Problem) -> np.ndarray:
+    """Scores of the classes before features are looked at, (n_scores,).
+
+    Parameters
+    ----------
+    problem : Problem
+        As for :func:`curvatures_at_start`.
+    """
+    constant = problem.bounds.intercept_value
+    if not constant:
+        return np.zeros(problem.loss.n_scores)
+    if problem.class_shares is not None and _start_is_finite(problem):
+        shares = np.array(problem.class_shares) * np.array(problem.class_weight or 1.0)
+        return _as_scores(np.log(shares))
+    return (problem.start()[-1:] * constant).ravel()
 
 
 def balancing_offset(problem: Problem) -> np.ndarray:
@@ -123,9 +174,8 @@ def balancing_offset(problem: Problem) -> np.ndarray:
     return (1 / _IN_WEIGHTS - 1) * _as_scores(np.log(problem.class_weight))
 
 
-def _starts_at_log_odds(problem: Problem) -> bool:
-    # An earlier model knows better than the counts where to start.
-    return problem.initial is None and _log_odds(problem) and _start_is_finite(problem)
+def _in_log_odds(problem: Problem) -> bool:
+    return _log_odds(problem) and _start_is_finite(problem)
 
 
 def _log_odds(problem: Problem) -> bool:

@@ -10,39 +10,62 @@ import numpy as np
 
 from ...problem.bounds import RowMap
 from ...problem.problem import Problem
-from .base import Preconditioner, mapped, warn_of_one_column
+from .base import Preconditioner, half_edge, mapped, warn_of_one_column
+from .class_prior import curvature_at_start
 
 if TYPE_CHECKING:
+    from ...privacy.accounting.ledger import Spend
     from ...privacy.oracle import Oracle
 
-# Eigenvalues stand out of the noise where n mu exceeds this many sqrt(d).
-_RESOLVED = 100.0
+# Part of the share that the first look takes where a second one follows.
+_FIRST = 0.3
 _MOST_FEATURES = 500
-# Well enough for steps to rely on them, a class.
-_CLEAR = 150.0
 # Below this many sqrt(d) the noise of the mean is longer than the rows themselves.
 _LEAST = 2.0
+# n mu below which noise leaves too little for two classes, but for centring and scaling.
+TELLS = 700.0
+# Two classes are whitened where n mu of the second look, times the curvature of the loss, is this
+# many d^1.5, so that its noise is small beside the mean eigenvalue; where there are this many
+# balanced rows a feature; and where the largest eigenvalue is as many times the spectral norm of
+# the noise. Several classes, whose coefficients share rows, are from this n mu a coefficient on.
+_RESOLVED, _ROWS, _CLEAR = 0.4, 3.0, 2.7
+_MANY = 10.0
+# Length that rows are shortened to for the second look, in units of the typical one.
+_LONG = 1.2
+# Most that solvers which cut rows leave whole at huge budgets, in the same units.
+_LONGEST = 4.0
+# Floor of eigenvalues, in units of the spectral norm of the noise and of their mean.
+_FLOOR_OF_NOISE, _FLOOR = 0.25, 0.01
+# Variances that count at least: of features in units of an even share of a row's square, and of
+# features that were brought to one size by the first look.
+_LEAST_VARIANCE, _LEAST_AGAIN = 1e-4, 1e-3
 
 
 @dataclass(frozen=True)
 class Whitening(Preconditioner):
-    """Rows in coordinates of about equal size, and clipped to their typical length there.
+    r"""Rows in coordinates of about equal size, and clipped to their typical length there.
 
     Gaussian noise is isotropic, so it hurts least where the signal is. A row whose length is
-    mostly the common mean, or one long feature, spends its sensitivity on nothing. Noisy
-    second moments of ``[x, R]`` give mean and variances; with enough data also the covariance C of
-    the scaled features, whose inverse fourth root (with a ridge at the level of its noise) makes
-    directions more alike without blowing up those that are all noise.
+    mostly the common mean, or one long feature, spends its sensitivity on nothing. A look at the
+    diagonal and one column of the second moments of ``[x, R]`` gives means and variances. With
+    enough data a second look, at all second moments of the rows that these have centred and scaled,
+    gives their covariance, and coordinates are ``U diag(ev + floor)^{-1/2}`` of its spectrum, with
+    a floor at the level of its noise. Looked at in the user's coordinates instead, the noise would
+    be scaled up together with the features that vary little. If the second look shows no direction
+    that stands clearly out of its noise, it only makes the variances more precise.
 
     Parameters
     ----------
     share : float, default=0.1
-        Share of mu^2 for the noisy moments.
+        Share of mu^2 for the noisy moments: three tenths of it for the first look if there is a
+        second one, else all.
     full : bool, optional
-        Whether to use the full covariance, or only to centre and scale, which takes memory for a
-        few rows only. By default full where its eigenvalues are resolved: ``n mu >= 100 sqrt(d)``
-        for the mu of the answer, d <= 500. Then also neither, at no cost, where not even the mean
-        is resolved: ``n mu < 2 sqrt(d)``.
+        Whether to whiten by the full covariance, or only to centre and scale, which takes memory
+        for a few rows only. By default full up to 500 features, for two classes if noise and
+        classes leave enough to tell of all directions (``n mu >= 700``, ``n mu c >= 1.5 d**1.5``
+        and ``n c**2 >= 3 d`` with c = 4 p (1 - p) for the share p of a class), for K of them from
+        ``n mu >= 10 (d + 1) (K - 1)`` on. Then also neither, at no cost, where not even the mean
+        is resolved: ``n mu < 6 sqrt(d)``.
     """
 
     share: float = 0.1
@@ -57,12 +80,19 @@ class Whitening(Preconditioner):
         )
 
     def resolves(self, problem: Problem, mu: float) -> bool:
-        """True if second moments in all directions will stand clearly out of their noise."""
-        if self.full is False:
+        """True if second moments in all directions can be told from their noise."""
+        d, k, n = problem.n_features, problem.loss.n_scores, problem.n_samples
+        if self.full is not None:
+            return self.full
+        if d > _MOST_FEATURES:
             return False
-        d, k = problem.n_features, max(1, problem.loss.n_scores - 1)
-        evidence = problem.n_samples * sqrt(self.share) * mu
-        return d <= _MOST_FEATURES and evidence >= _CLEAR * sqrt(d * k)
+        if k > 1:
+            return n * mu >= _MANY * (d + 1) * (k - 1)
+        # Other losses of two classes bend as that of balanced ones.
+        bend = curvature_at_start(problem) if problem.loss.log_odds else 1.0
+        evidence = n * mu * sqrt((1 - _FIRST) * self.share) * bend
+        resolved = evidence >= _RESOLVED * d**1.5 and n * bend**2 >= _ROWS * d
+        return resolved and n * mu >= TELLS
 
     def _prepare(
         self,
@@ -71,47 +101,64 @@ class Whitening(Preconditioner):
         rng: np.random.Generator,
         known: RowMap | None,
     ) -> Problem:
-        del known
-        budget = oracle.budget
-        portion = budget.fraction(self.share)
-        n, d, R = problem.n_samples, problem.n_features, problem.bounds.data_norm
-        full = self.full
-        if full is None:
-            if not self.acts(problem, budget.mu, known=False):
-                return problem
-            full = d <= _MOST_FEATURES and n * portion.mu >= _RESOLVED * sqrt(d)
+        del rng, known
+        budget, d, R = oracle.budget, problem.n_features, problem.bounds.data_norm
+        if not self.acts(problem, budget.mu, known=False):
+            return problem
+        again = self.resolves(problem, budget.mu)
+        first = self.share * (_FIRST if again else 1.0)
         # [x, R]: the last column of its second moments is R times the mean.
         asked = replace(problem, bounds=replace(problem.bounds, intercept_value=R))
-        moments, sd = oracle.for_problem(asked).second_moments(full=full, spend=portion.whole())
-        squares, mean = (np.diag(moments), moments[d]) if full else moments
-        squares, mean = squares[:d], mean[:d] / R
+        (squares, mean), sd = oracle.for_problem(asked).second_moments(
+            full=False, spend=budget.fraction(first).whole()
+        )
+        squares = squares[:d]
         warn_of_one_column(problem, squares, sd)
-        length = float(mean @ mean)
-        # James and Stein: a mean that is all noise is no mean. Without an intercept nothing could
-        # make up for a shift.
-        noise = d * sd**2 / (2 * R**2)
-        centred = problem.bounds.intercept_value > 0 and length > noise
-        mean = mean * (1 - noise / length) if centred else np.zeros(d)
+        mean = _shrunk_mean(problem, mean[:d] / R, sd / R)
         variances = squares - mean**2
-        scale = 1 / np.sqrt(np.maximum(variances, 2 * sd) + 1e-4 * R**2 / d)
-        matrix = moments_there = None
-        spread = np.maximum(variances * scale**2, 0.0)
-        if full:
-            covariance = scale[:, None] * (moments[:d, :d] - np.outer(mean, mean)) * scale
-            values, vectors = np.linalg.eigh(covariance)
-            values = np.maximum(values, 0.0)
-            floor = 0.25 * _edge(scale, sd, rng) + 0.001 * values.mean()
-            matrix = vectors * (values + floor) ** -0.25
-            moments_there = np.sqrt(values + floor)
-            spread = values / moments_there
-        # Clipping at the typical length is a bias that small budgets want and huge ones do not.
-        typical = sqrt(max(float(spread.sum()), 1.0)) * min(4.0, max(1.0, budget.mu / 2))
-        shift = RowMap(scale, matrix, np.zeros(d)).push_forward(mean)
-        return mapped(problem, RowMap(scale, matrix, shift, typical, moments=moments_there))
+        scale = 1 / np.sqrt(np.maximum(variances, 2 * sd) + _LEAST_VARIANCE * R**2 / d)
+        found = RowMap(scale, None, mean * scale, _length(variances * scale**2))
+        if again:
+            spend = budget.fraction(self.share - first).whole()
+            found = self._whitened(problem, oracle, spend, found)
+        done = mapped(problem, found)
+        # Cutting to the typical length is a bias that small budgets want and huge ones do not.
+        longest = found.norm * min(_LONGEST, max(1.0, budget.mu / 2))
+        row_map = replace(found, norm=longest, typical=found.norm)
+        return replace(done, bounds=replace(done.bounds, row_map=row_map))
+
+    def _whitened(self, problem: Problem, oracle: Oracle, spend: Spend, seen: RowMap) -> RowMap:
+        """Coordinates from a look at all second moments in those that were seen first."""
+        d, R = problem.n_features, seen.norm
+        long = replace(problem.bounds, intercept_value=R, row_map=replace(seen, norm=_LONG * R))
+        asked = oracle.for_problem(replace(problem, bounds=long))
+        moments, sd = asked.second_moments(full=True, spend=spend)
+        mean = _shrunk_mean(problem, moments[d, :d] / R, sd / R)
+        covariance = moments[:d, :d] - np.outer(mean, mean)
+        values, vectors = np.linalg.eigh(covariance)
+        values, edge = np.maximum(values, 0.0), 2 * half_edge(sd, d)
+        if self.full is None and problem.loss.n_scores == 1 and values[-1] < _CLEAR * edge:
+            variances = np.diag(covariance)
+            finer = 1 / np.sqrt(np.maximum(variances, 2 * sd) + _LEAST_AGAIN)
+            shift = (seen.shift + mean) * finer
+            return RowMap(seen.scale * finer, None, shift, _length(variances * finer**2))
+        floor = _FLOOR_OF_NOISE * edge + _FLOOR * values.mean()
+        matrix = vectors / np.sqrt(values + floor)
+        kept = values / (values + floor)
+        return RowMap(seen.scale, matrix, (seen.shift + mean) @ matrix, _length(kept), moments=kept)
 
 
-def _edge(scale: np.ndarray, sd: float, rng: np.random.Generator) -> float:
-    """Spectral norm of a simulated noise matrix as large as the one in the scaled covariance."""
-    normals = rng.standard_normal((scale.size, scale.size))
-    noise = scale[:, None] * ((normals + normals.T) * (sd / 2)) * scale
-    return float(np.linalg.norm(noise, 2))
+def _shrunk_mean(problem: Problem, mean: np.ndarray, sd: float) -> np.ndarray:
+    """A noisy mean from the last column of second moments, as James and Stein would have it.
+
+    A mean that is all noise is no mean. Without an intercept nothing could make up for a shift.
+    """
+    length, noise = float(mean @ mean), mean.size * sd**2 / 2
+    if not (problem.bounds.intercept_value and length > noise):
+        return np.zeros_like(mean)
+    return mean * (1 - noise / length)
+
+
+def _length(moments: np.ndarray) -> float:
+    """Typical length of rows with such second moments, which noise may make negative."""
+    return sqrt(max(float(np.maximum(moments, 0.0).sum()), 1.0))

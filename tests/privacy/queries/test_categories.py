@@ -81,6 +81,14 @@ def test_of_categories_of_as_many_rows_the_first_in_the_alphabet_counts():
         assert {(0, (2, "b"))} == {c for c in counts_of(rows_of(table, ["p"] * 4)) if c[0] == 0}
 
 
+def test_which_of_equally_frequent_categories_counts_is_no_matter_of_others():
+    """Or one person could move all who hesitate."""
+    own = [("b", 1), ("c", 1)]
+    for other in ("b", "c"):
+        found = counts_of(rows_of([*own, *[(other, 1)] * 5], ["p", "p", *"vwxyz"]))
+        assert found[0, (2, "b")] == (6 if other == "b" else 1)
+
+
 def test_the_order_of_what_is_published_does_not_depend_on_the_order_of_rows():
     table = [("b", 2), ("a", None), (None, 1), ("c", 10)]
     assert [*counts_of(rows_of(table))] == [*counts_of(rows_of(table[::-1]))]
@@ -153,6 +161,14 @@ def asked(rows, *, delta=1e-5, share=0.01, seed=0):
     return ledger, oracle.category_counts(COLUMNS, threshold_delta=share * delta, spend=spend)
 
 
+def test_published_counts_have_the_noise_that_was_charged():
+    """Of many categories, at the same number of people in each."""
+    _, answer = asked(rows_of([(k, -k) for k in range(200)] * 400))
+    found = np.array([n for of_column in answer.counts.values() for n in of_column.values()])
+    assert found.size == 400
+    assert (found - 400).std() == pytest.approx(answer.scale, rel=0.15)
+
+
 def test_what_nobody_else_has_is_not_published_and_what_many_have_is():
     table = [("common", k % 2) for k in range(2000)]
     ledger, answer = asked(rows_of([*table, ("rare", 7)]))
@@ -198,6 +214,13 @@ def test_one_entry_turns_no_category_into_another():
     found = [coded_categories(column) for column in (as_integers, as_floats, as_objects)]
     assert all(categories == [(1, 1), (1, 2)] for categories, _ in found)
     assert all((codes == [0, 1, 0]).all() for _, codes in found)
+    # Whole numbers that are one number as floats are one category of any column.
+    huge = [2**53, 2**53 + 1, -(2**62)]
+    columns = (np.array(huge), np.array(huge, dtype=float), np.array(huge, dtype=object))
+    found = [coded_categories(column) for column in columns]
+    assert all(repr(categories) == repr(found[0][0]) for categories, _ in found)
+    assert all((codes == [1, 1, 0]).all() for _, codes in found)
+    assert coded_categories(np.array([10**400, 1], dtype=object))[0] == [(1, 1), (1, 10**400)]
     missing = np.array([None, np.nan, float("nan"), 0.5, -inf], dtype=object)
     categories, codes = coded_categories(missing)
     assert categories == [(1, -inf), (1, 0.5), MISSING]
