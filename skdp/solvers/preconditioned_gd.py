@@ -72,7 +72,8 @@ class PreconditionedGD(Solver):
     with ``g_t`` the noisy mean of label-blind bounded gradients, Q the Hessian of the ridge and
     P diagonal. A row's gradient is weighed by what it would be for the worst label, so that it is
     bounded whatever the label and, unlike clipped, still zero on average at the truth: the larger
-    the budget, the nearer the model is to the one without privacy.
+    the budget, the nearer the model is to the one without privacy. Of people with several rows the
+    mean gradient is clipped instead, which is mostly short enough to be left whole.
 
     In coordinates whose second moments stand out of their noise, as
     :class:`skdp.solvers.preconditioning.Whitening` releases them, ``1 / P_j`` is the assumed
