@@ -19,7 +19,6 @@ from ..solvers.preconditioning import (
     Whitening,
     WideWhitening,
 )
-from ..solvers.preconditioning.whitening import TELLS
 
 # Fewer rows do not tell at ordinary budgets which of the features matter, and so few features can
 # all be fitted.
@@ -227,16 +226,14 @@ def in_few_steps(
     if not problem.loss.log_odds:
         return None
     if isinstance(preconditioner, WideWhitening):
-        # Of several classes rows are too few for weights that leave little of rows that fit.
-        blind = problem.loss.n_scores == 1
+        # Several classes have too few rows a coefficient for label-blind weights.
+        blind = None if problem.loss.n_scores == 1 else False
         wide = PreconditionedGD(score_noise=_SCORE_NOISE_OF_WIDE, label_blind=blind)
         return wide, "many features in white coordinates"
     if not isinstance(preconditioner, Whitening):
         return None
     if problem.loss.n_scores == 1:
-        if problem.n_samples * mu < TELLS:
-            return None
-        return PreconditionedGD(), "rows and budget tell how far few steps should go"
+        return PreconditionedGD(), "few steps, as far as noise and rows let them go"
     if not preconditioner.resolves(problem, mu):
         return None
     return PreconditionedGD(), "second moments stand out of their noise, so few steps are enough"

@@ -95,10 +95,10 @@ class DPLogisticRegression(PrivateLinearClassifier):
         ``'objective_perturbation'``, ``'one_step'``, ``'ppm'``, ``'preconditioned_gd'``,
         ``'spider'`` and ``'svrg'`` (see :mod:`skdp.solvers`). ``'auto'`` is ``'dual_averaging'``
         for preconditioned sparse rows of more than 1000 features, ``'frank_wolfe'`` for an l1 ball
-        or simplex and many features, ``'dda'`` with ``sites``, ``'preconditioned_gd'`` where
-        rows and budget tell how far few steps should go, else ``'gd'``; under ``partial_fit`` it is
-        ``'blocks'``, or if rows may not be kept ``'ftrl'``, for an l1 ball or simplex
-        ``'frank_wolfe'``.
+        or simplex and many features, ``'dda'`` with ``sites``, ``'preconditioned_gd'`` for
+        two classes, and for more with rows enough, but for ``class_weight``, else ``'gd'``; under
+        ``partial_fit`` it is ``'blocks'``, or if rows may not be kept ``'ftrl'``, for an l1 ball or
+        simplex ``'frank_wolfe'``.
         ``'objective_perturbation'`` takes two classes. Neither it nor ``'one_step'``, which is the
         one with ``inference_``, takes an l1 penalty or a constraint.
         A configured instance such as ``GD(steps=50)`` sets its hyperparameters.

@@ -15,7 +15,7 @@ from ..privacy.accounting.calculus import Calculus
 from ..problem.problem import Problem
 from ..validation import check_hyperparameters, one_of
 from . import schedules
-from .base import Solution, Solver
+from .base import Solution, Solver, name_of
 from .descent import Descent, clips_whole_units
 from .minibatches import check_batch_size, reserve
 from .rules import DescentRule, check_clip, descent_rule, in_few_steps
@@ -34,6 +34,7 @@ _HYPERPARAMETERS: dict[str, list[Any]] = {
     "schedule": [one_of("exponential", "momentum", "uniform"), tuple, list],
     "batch_size": [None, Interval(Integral, 1, None, closed="left")],
     "decay": [Interval(Real, 0, 1, closed="right")],
+    "label_blind": ["boolean"],
 }
 # Share of the budget that minibatches leave for what is asked before.
 _ROOM = 0.1
@@ -94,6 +95,12 @@ class GD(Solver):
     batch_size : int, optional
         Rows that a gradient is taken over on average; None takes all. Needs dp-accounting.
 
+    label_blind : bool, default=False
+        Whether rows are bounded by weights that do not depend on their labels, in place of a clip
+        that does. It makes the solution of the hinge and logistic losses that of a weighted loss,
+        which is nearer to the one without privacy where classes overlap; where one is rare and
+        rows are few, the clip is better. For losses of classes.
+
     Notes
     -----
     *Minibatches.* With a ``batch_size`` this is private SGD, with a dynamic schedule that of Hong,
@@ -128,6 +135,7 @@ class GD(Solver):
     schedule: str | tuple[float, ...] = "uniform"
     decay: float = 0.99
     batch_size: int | None = None
+    label_blind: bool = False
 
     @property
     def counts_rows(self) -> bool:
@@ -144,6 +152,11 @@ class GD(Solver):
         check_hyperparameters(_HYPERPARAMETERS, self.get_params(), "GD")
         check_clip("GD", self.clip, problem)
         check_batch_size("GD", self.batch_size, problem)
+        if self.label_blind and problem.loss.of_residuals:
+            raise ValueError(
+                "GD needs label_blind=False for targets that are no labels, got label_blind=True "
+                f"for {name_of(problem.loss)}."
+            )
         if isinstance(self.schedule, str):
             return
         shares = schedules.custom(self.schedule)
@@ -177,9 +190,9 @@ class GD(Solver):
         descent = Descent(problem, rule, self.average)
         # Long rows in other coordinates need not be shortened: their gradients are.
         oracle = oracle.for_problem(problem.unshortened())
-        ask = partial(oracle.gradient, sampled=True)
+        ask = partial(oracle.gradient, label_blind=self.label_blind, sampled=True)
         if self.batch_size is None:
-            ask = partial(oracle.gradient, whole_units=clips_whole_units(problem))
+            ask = partial(ask, sampled=False, whole_units=clips_whole_units(problem))
         oracle.note(planned=len(spends))
         for spend in spends:
             descent.move(ask(descent.w, spend=spend, clip_norm=descent.clip_norm))

@@ -31,7 +31,7 @@ _HYPERPARAMETERS: dict[str, list[Any]] = {
     "momentum": [None, Interval(Real, 0, 1, closed="left")],
     "average": [Interval(Real, 0, 1, closed="both")],
     "score_noise": [None, Interval(Real, 0, None, closed="neither")],
-    "label_blind": ["boolean"],
+    "label_blind": [None, "boolean"],
 }
 # Bound on a row's gradient in units of the typical length of rows: so small that rows that are long
 # or sure to be fitted count for less.
@@ -55,6 +55,9 @@ _NOISE_COUNTS, _LEAST_NOISE = 2.0, 1e-3
 # length of rows.
 _NOISE_OF_RARE, _MORE_OF_BALANCED = 1.0, 0.5
 _MEMORIES, _AHEAD, _LONGEST = 10.0, 1.35, 100.0
+# n mu below which gradients of two classes are so noisy that noise counts more than the bias of a
+# clip; and noise in the score of a typical row there, for balanced classes.
+_WEAK, _NOISE_IF_WEAK = 600.0, 3.0
 # Steps grow by a factor while the latest gradients agree by so many standard deviations of their
 # noise, up to so much noise in scores, and are halved where one points back as clearly.
 _GROWTH, _SHRINKAGE, _SURE, _LATEST, _MOST_NOISE = 1.3, 0.5, 3.0, 3, 2.0
@@ -69,7 +72,8 @@ class PreconditionedGD(Solver):
     with ``g_t`` the noisy mean of label-blind bounded gradients, Q the Hessian of the ridge and
     P diagonal. A row's gradient is weighed by what it would be for the worst label, so that it is
     bounded whatever the label and, unlike clipped, still zero on average at the truth: the larger
-    the budget, the nearer the model is to the one without privacy.
+    the budget, the nearer the model is to the one without privacy. Of people with several rows the
+    mean gradient is clipped instead, which is mostly short enough to be left whole.
 
     In coordinates whose second moments stand out of their noise, as
     :class:`skdp.solvers.preconditioning.Whitening` releases them, ``1 / P_j`` is the assumed
@@ -101,12 +105,13 @@ class PreconditionedGD(Solver):
     score_noise : float, optional
         Bound on the standard deviation, under replace-one, that noise puts on the score of a
         typical row before iterates are combined. The smaller, the shorter the steps. By default 6
-        where moments are known, and else 1 for rare classes to 1.5 for balanced ones; 1.5 suits
-        rows of many features that are white.
-    label_blind : bool, default=True
+        where moments are known, and else 1 for rare classes to 1.5 for balanced ones, or for two
+        classes with n mu below 600 0 to 3; 1.5 suits rows of many features that are white.
+    label_blind : bool, optional
         Whether rows are bounded by weights that do not depend on their labels. False clips them
-        instead, which is a bias but leaves more of rows that fit: for several classes with few rows
-        a coefficient, and where labels may be wrong.
+        instead, which is a bias but leaves more of rows that are hard to fit: for several classes
+        with few rows a coefficient, and where labels may be wrong. By default True, but for two
+        classes with n mu below 600, where noise counts for more than the bias.
 
     References
     ----------
@@ -127,7 +132,7 @@ class PreconditionedGD(Solver):
     momentum: float | None = None
     average: float = 0.5
     score_noise: float | None = None
-    label_blind: bool = True
+    label_blind: bool | None = None
 
     def check(self, problem: Problem) -> None:
         """Refuse hyperparameters outside their range, and problems that steps do not suit."""
@@ -165,7 +170,9 @@ class PreconditionedGD(Solver):
         scores = scores_at_start(problem).reshape(1, *problem.shape[1:])
         worst = 0.0 if whole_units else float(problem.loss.worst_derivative(scores)[0])
         weight = min(1.0, clip / worst) if worst else 1.0
-        bounds = {"label_blind": self.label_blind, "whole_units": whole_units}
+        weak = problem.loss.n_scores == 1 and problem.n_samples * budget.mu < _WEAK
+        blind = not weak if self.label_blind is None else self.label_blind
+        bounds = {"label_blind": blind, "whole_units": whole_units}
         slope_of_ridge, steepest = _ridge(problem, weight)
 
         def gradient(w: np.ndarray) -> np.ndarray:
@@ -181,6 +188,7 @@ class PreconditionedGD(Solver):
             steepest=steepest,
             blur=2 * clip / (problem.n_samples * budget.mu),
             growth=growth,
+            weak=weak,
             unit=norm * scale,
         )
         w = self._at_one_pace(task) if moments is None else self._by_moments(task, moments)
@@ -225,12 +233,15 @@ class PreconditionedGD(Solver):
         problem, steps = task.problem, task.steps
         noise = self.score_noise
         if noise is None:
-            noise = _NOISE_OF_RARE + _MORE_OF_BALANCED * curvature_at_start(problem)
+            bend = curvature_at_start(problem)
+            noise = (
+                _NOISE_IF_WEAK * bend if task.weak else _NOISE_OF_RARE + _MORE_OF_BALANCED * bend
+            )
         momentum = max(0.0, 1 - _MEMORIES / steps) if self.momentum is None else self.momentum
         # What sampling tells of: directions that a row of typical length could have.
         told = task.growth**2 * problem.n_samples / task.weight
         total = min(noise / task.blur, told, _LONGEST * steps**2 / _MEMORIES)
-        most = max(1.0, min(told, _MOST_NOISE / task.blur) / total)
+        most = 1.0 if task.weak else max(1.0, min(told, _MOST_NOISE / task.blur) / total)
         total /= 1 + _AHEAD / steps
         step = (1 - momentum) * total / steps / task.unit
         steepest = task.steepest.reshape(-1, *(1 for _ in problem.shape[1:]))
@@ -273,6 +284,8 @@ class _Task:
         Noise that a unit of the total step size puts on the score of a typical row.
     growth : float
         By how much the budget exceeds an ordinary one, at least 1.
+    weak : bool
+        Whether gradients are so noisy that their agreement says little.
     unit : float
         Inverse of the unit of the total step size.
     """
@@ -285,6 +298,7 @@ class _Task:
     steepest: np.ndarray
     blur: float
     growth: float
+    weak: bool
     unit: float
 
 

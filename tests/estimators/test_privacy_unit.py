@@ -133,6 +133,9 @@ def test_people_with_one_row_each_are_fitted_as_rows_are(name):
     X, y, _ = people()
     X, y = X[:PEOPLE], y[:PEOPLE]
     model, other = skdp_copy(MODELS[name]), skdp_copy(MODELS[name])
+    if name == "logistic":
+        # Means of people are clipped, and so are rows by this solver.
+        model.set_params(solver="gd"), other.set_params(solver="gd")
     exact_fit(model, X, y)
     exact_fit(other, X, y, privacy_unit=[f"person {k}" for k in range(PEOPLE)])
     np.testing.assert_allclose(other.coef_, model.coef_, rtol=1e-7, atol=1e-9)

@@ -228,3 +228,25 @@ def test_steps_grow_with_the_budget_up_to_a_hundred_and_more_where_noise_is_litt
 def test_steps_are_not_fewer_where_their_number_would_change_what_is_given(given):
     problem, X, y = small_problem(Logistic())
     assert solve(GD(**given), problem, X, y)[0].n_iter == 100
+
+
+def test_label_blind_bounds_leave_the_solution_where_it_is_and_a_clip_does_not():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(4000, 3)) * [1.0, 0.3, 0.3]
+    y = (rng.uniform(size=4000) < expit(X @ [1.0, 2.0, -2.0] - 1.5)).astype(float)
+    problem, steps = Problem(Logistic(), 4000, 3, RowBounds(4.0, 1.0)), {"steps": 400}
+    steps |= {"total_step_size": 1e4, "momentum": 0.9, "average": 0.0}
+    minimum = solve(GD(clip=np.inf, **steps), problem, X, y, NO_NOISE)[0].w
+    blind, clipped = (
+        solve(GD(clip=0.1, label_blind=blind, **steps), problem, X, y, NO_NOISE)[0].w
+        for blind in (True, False)
+    )
+    length = np.linalg.norm(minimum)
+    assert np.linalg.norm(blind - minimum) < 0.1 * length
+    assert np.linalg.norm(clipped - minimum) > 0.4 * length
+
+
+def test_label_blind_bounds_need_labels():
+    problem, *_ = small_problem(Squared())
+    with pytest.raises(ValueError, match="label_blind=False for targets that are no labels"):
+        GD(label_blind=True).check(problem)

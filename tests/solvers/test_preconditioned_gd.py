@@ -157,9 +157,11 @@ def solver_of(n_samples, n_features=10, model=None, **options):
     return type(skdp.plan(model, n_samples, n_features, **options).solver)
 
 
-def test_it_is_the_default_where_rows_and_budget_tell_how_far_steps_should_go():
+def test_it_is_the_default_for_two_classes_and_for_more_with_rows_enough():
     assert solver_of(100_000) is PreconditionedGD
-    assert solver_of(1_000) is GD
+    assert solver_of(1_000) is PreconditionedGD
+    # Where nothing can be learned of coordinates.
+    assert solver_of(60) is GD
     assert solver_of(20_000, 400) is PreconditionedGD
     assert solver_of(10_000_000, 600) is PreconditionedGD
     several = DPLogisticRegression(classes=range(50), data_norm=1.0)
@@ -251,9 +253,26 @@ def test_the_default_tends_to_the_model_without_privacy(rows, shift, size):
     assert huge < 0.001
 
 
+@pytest.mark.filterwarnings("ignore::skdp.SeededNoiseWarning")
+@pytest.mark.parametrize("C", [0.01, *by_night(0.1, 1.0)])
+def test_a_penalty_that_is_asked_for_weighs_beside_the_loss_as_without_privacy(C):
+    """The objective exceeds its minimum by little, however strong the penalty is."""
+    features, labels = groups_of(20_000, -1.0, 2.0)
+
+    def objective(model):
+        scores = features @ model.coef_[0] + model.intercept_[0]
+        loss = np.sum(np.logaddexp(0, scores) - labels * scores)
+        return (loss + np.sum(model.coef_**2) / (2 * C)) / len(labels)
+
+    given = {"data_norm": 1.0, "classes": [0, 1], "random_state": 0, "epsilon": 8.0, "C": C}
+    excess = objective(DPLogisticRegression(**given).fit(features, labels))
+    excess -= objective(LogisticRegression(C=C, max_iter=1000).fit(features, labels))
+    assert excess < 0.003
+
+
 @pytest.mark.nightly
-def test_clipped_gradients_do_not():
-    """What the test above is about."""
+def test_clipped_gradients_do_not_tend_to_it():
+    """As those do that labels do not enter."""
     features, labels = groups_of(30_000, -2.0, 0.5)
     given = {"data_norm": 1.0, "classes": [0, 1], "random_state": 0, "epsilon": 4.0}
     n, losses = 20_000, {}

@@ -50,7 +50,9 @@ class GradientQuery(Summed):
         Whether each row's gradient is bounded by a weight that depends on its features and public
         numbers, and not on its target: what a gradient of the worst target would be clipped by (see
         :meth:`Loss.label_blind_derivative`). The solution is then that of a weighted likelihood,
-        where clipping moves it. The mean of a privacy unit is within the bound as its rows are.
+        where clipping moves it. The mean of a privacy unit is within the bound as its rows are;
+        with ``whole_units`` the weights bound rows by 16 times the clip, and the clip of means
+        depends on labels.
 
     Raises
     ------

@@ -23,7 +23,7 @@ _MOST_FEATURES = 500
 # Below this many sqrt(d) the noise of the mean is longer than the rows themselves.
 _LEAST = 2.0
 # n mu below which noise leaves too little for two classes, but for centring and scaling.
-TELLS = 700.0
+_TELLS = 700.0
 # Two classes are whitened where n mu of the second look, times the curvature of the loss, is this
 # many d^1.5, so that its noise is small beside the mean eigenvalue; where there are this many
 # balanced rows a feature; and where the largest eigenvalue is as many times the spectral norm of
@@ -92,7 +92,7 @@ class Whitening(Preconditioner):
         bend = curvature_at_start(problem) if problem.loss.log_odds else 1.0
         evidence = n * mu * sqrt((1 - _FIRST) * self.share) * bend
         resolved = evidence >= _RESOLVED * d**1.5 and n * bend**2 >= _ROWS * d
-        return resolved and n * mu >= TELLS
+        return resolved and n * mu >= _TELLS
 
     def _prepare(
         self,
