@@ -121,10 +121,11 @@ def test_support_vector_machine_is_accurate_on_enough_rows():
 
 
 @pytest.mark.parametrize("estimator", EVERY_ESTIMATOR)
-def test_only_classifiers_claim_a_poor_score(estimator):
+def test_default_budgets_claim_a_poor_score_on_few_rows(estimator):
     tags = get_tags(estimator())
     if is_classifier(estimator()):
         assert tags.classifier_tags.poor_score
     else:
-        assert not tags.regressor_tags.poor_score
+        assert tags.regressor_tags.poor_score
+        assert not get_tags(estimator(epsilon=100.0)).regressor_tags.poor_score
         check_regressors_train(estimator.__name__, estimator(epsilon=100.0))

@@ -101,7 +101,7 @@ def test_tags_follow_solver_and_budget():
                 model.set_params(classes=[0, 1, 2]).fit(X, SEVERAL)
     assert get_tags(logistic()).classifier_tags.multi_class
     assert get_tags(logistic(solver="nonsense")).classifier_tags.multi_class
-    assert not get_tags(linear(solver="auto")).regressor_tags.poor_score
+    assert not get_tags(linear(solver="auto", epsilon=100)).regressor_tags.poor_score
     for options in ({"solver": "gd"}, {"solver": "auto", "epsilon": 0.1}, {"epsilon": "nonsense"}):
         assert get_tags(linear(**options)).regressor_tags.poor_score
 
