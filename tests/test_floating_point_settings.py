@@ -26,12 +26,14 @@ from skdp import (
 from skdp.bandit.policies import POLICIES
 from skdp.model_selection import DPGridSearchCV, DPRandomizedSearchCV
 from skdp.preprocessing import (
+    DPOneHotEncoder,
     DPPCA,
     BoundsScaler,
     DPKBinsDiscretizer,
     DPMinMaxScaler,
     DPQuantileTransformer,
     DPRobustScaler,
+    DPSimpleImputer,
     DPSplineTransformer,
     DPStandardScaler,
     DPTruncatedSVD,
@@ -155,6 +157,9 @@ SCALERS = {
     "BoundsScaler": partial(BoundsScaler, (-1, 1)),
     "DPMinMaxScaler": partial(DPMinMaxScaler, **SEED),
     "DPStandardScaler": partial(DPStandardScaler, bounds=(-1, 1), **SEED),
+    "DPSimpleImputer": partial(DPSimpleImputer, bounds=(-1, 1), **SEED),
+    # Which every number is a category of, and the threshold is low enough for.
+    "DPOneHotEncoder": partial(DPOneHotEncoder, epsilon=1e6, **SEED),
     "DPRobustScaler": partial(DPRobustScaler, bounds=(-1, 1), **SEED),
     "DPPCA": partial(DPPCA, bounds=(-1, 1), **SEED),
     "DPTruncatedSVD": partial(DPTruncatedSVD, n_components=3, bounds=(-1, 1), **SEED),

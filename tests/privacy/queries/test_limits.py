@@ -224,8 +224,8 @@ ASKED = {
     "perturbed_minimum": (LOGISTIC, (), {}, PerturbedGaussianDP()),
     "perturbed_minimum, pure": (LOGISTIC, (), {}, PureDP()),
 }
-# Asked with a reserve, of sites or of a stream: where these are tested.
-OTHERS = {"site_gradients", "sampled_site_gradients", "stream", "gradient_scale"}
+# Asked with a reserve, of sites, of a stream or of categories: where these are tested.
+OTHERS = {"site_gradients", "sampled_site_gradients", "stream", "gradient_scale", "category_counts"}
 
 
 @pytest.mark.parametrize("name", ASKED)
