@@ -26,11 +26,11 @@ from skdp import (
 from skdp.bandit.policies import POLICIES
 from skdp.model_selection import DPGridSearchCV, DPRandomizedSearchCV
 from skdp.preprocessing import (
-    DPOneHotEncoder,
     DPPCA,
     BoundsScaler,
     DPKBinsDiscretizer,
     DPMinMaxScaler,
+    DPOneHotEncoder,
     DPQuantileTransformer,
     DPRobustScaler,
     DPSimpleImputer,
