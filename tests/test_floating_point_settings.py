@@ -159,6 +159,9 @@ SCALERS = {
     "DPOneHotEncoder": partial(DPOneHotEncoder, categories=[[0]] * X.shape[1], **SEED),
     "DPSimpleImputer": partial(DPSimpleImputer, bounds=(-1, 1), **SEED),
     "DPStandardScaler": partial(DPStandardScaler, bounds=(-1, 1), **SEED),
+    "DPSimpleImputer": partial(DPSimpleImputer, bounds=(-1, 1), **SEED),
+    # Which every number is a category of, and the threshold is low enough for.
+    "DPOneHotEncoder": partial(DPOneHotEncoder, epsilon=1e6, **SEED),
     "DPRobustScaler": partial(DPRobustScaler, bounds=(-1, 1), **SEED),
     "DPPCA": partial(DPPCA, bounds=(-1, 1), **SEED),
     "DPTruncatedSVD": partial(DPTruncatedSVD, n_components=3, bounds=(-1, 1), **SEED),

@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from math import inf
 from numbers import Number
 from typing import Any
@@ -453,8 +454,11 @@ def _keeps_features(estimator: Any, path: str) -> bool:
     if not isinstance(estimator, Pipeline) or "__" in path:
         return False
     before = [step for name, step in estimator.steps[: [n for n, _ in estimator.steps].index(path)]]
+    names = OneToOneFeatureMixin.get_feature_names_out
+    # Those that make other features have names of their own for them.
     return all(
-        step in (None, "passthrough") or isinstance(step, OneToOneFeatureMixin) for step in before
+        step in (None, "passthrough") or getattr(type(step), "get_feature_names_out", None) is names
+        for step in before
     )
 
 
@@ -464,7 +468,7 @@ def _taken_by(part: Any, X: Any) -> Any:
     if part is None or isinstance(part, str):
         return X
     if "" in inside:
-        return check_array(X, **ACCEPTED) if isinstance(part, _LINEAR) else X
+        return _read_by(part, X)
     if isinstance(part, Pipeline):
         for _, step in part.steps:
             X = _taken_by(step, X)
@@ -478,8 +482,17 @@ def _taken_by(part: Any, X: Any) -> Any:
             if hasattr(inner, "predict"):
                 _taken_by(inner, X)
         return X
-    numbers = FunctionTransformer(check_array, kw_args=ACCEPTED)
-    return part.set_params(**{path: clone(numbers) for path in inside}).fit(X).transform(X)
+    readers = {path: FunctionTransformer(partial(_read_by, step)) for path, step in inside.items()}
+    return part.set_params(**readers).fit(X).transform(X)
+
+
+def _read_by(step: Any, X: Any) -> Any:
+    """Rows as a private step reads them; of categories numbers without a meaning."""
+    if isinstance(step, PrivateTransformer):
+        read = step._checked(X, reset=True)
+        n_samples = step._stored(read, None).n_samples
+        return np.zeros((n_samples, 1)) if isinstance(read, list) else read
+    return check_array(X, **ACCEPTED) if isinstance(step, PrivateLinearModel) else X
 
 
 @contextmanager

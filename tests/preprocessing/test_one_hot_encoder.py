@@ -1,6 +1,7 @@
 """Categories that are found privately, and what becomes of all others."""
 
 import pickle
+from datetime import date
 from math import inf, sqrt
 
 import numpy as np
@@ -24,6 +25,7 @@ from skdp import (
     privatize,
 )
 from skdp.exceptions import NoPrivacyWarning
+from skdp.model_selection import DPGridSearchCV
 from skdp.preprocessing import DPOneHotEncoder, DPStandardScaler
 from skdp.privacy import PrivateOracle, gdp, opened_by
 from skdp.testing import check_seed_stays_behind, record_fit, replay_fit
@@ -375,3 +377,20 @@ def test_privatize_keeps_its_budget_where_a_search_tries_encoders(epsilon):
     made = privatize(whole, epsilon=epsilon, delta=DELTA, classes=[False, True])
     total = privacy_spent(made.fit(X, X[:, 0] > 1), DELTA)
     assert 0.9 * epsilon < total.epsilon <= epsilon
+
+
+def test_a_search_takes_columns_of_texts_and_refuses_what_trials_would():
+    """A row that makes trials of some candidates fail would tell of itself by who wins."""
+    X = table()
+    y = (X[:, 0] == "Bern").astype(int)
+    texts = make_pipeline(encoder(random_state=None), DPLogisticRegression(classes=[0, 1]))
+    search = DPGridSearchCV(
+        texts, {"dplogisticregression__C": [0.1, 1.0]}, epsilon=60.0, delta=DELTA, exhaustive=True
+    )
+    assert search.fit(X, y).privacy_spent_ == PrivacySpent(60.0, DELTA)
+    X[5, 0] = date(2020, 1, 1)
+    with pytest.raises(ValueError, match="take all rows") as caught:
+        search.fit(X, y)
+    assert "2020" not in str(caught.value)
+    # Nothing has been spent, and what was found before is still there.
+    assert hasattr(search, "best_estimator_")
