@@ -156,8 +156,6 @@ PROBABILITIES = (*CLASSIFIER_METHODS, "predict_proba", "predict_log_proba")
 SCALERS = {
     "BoundsScaler": partial(BoundsScaler, (-1, 1)),
     "DPMinMaxScaler": partial(DPMinMaxScaler, **SEED),
-    "DPOneHotEncoder": partial(DPOneHotEncoder, categories=[[0]] * X.shape[1], **SEED),
-    "DPSimpleImputer": partial(DPSimpleImputer, bounds=(-1, 1), **SEED),
     "DPStandardScaler": partial(DPStandardScaler, bounds=(-1, 1), **SEED),
     "DPSimpleImputer": partial(DPSimpleImputer, bounds=(-1, 1), **SEED),
     # Which every number is a category of, and the threshold is low enough for.
