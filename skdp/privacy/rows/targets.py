@@ -47,7 +47,7 @@ def checked_classes(who: str, labels: Any) -> np.ndarray:
 
 
 def encoder_of_classes(who: str, classes: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
-    """What turns labels into their places among sorted classes, and refuses others."""
+    """A function from labels to their places among sorted classes, which refuses others."""
 
     def encode(y: np.ndarray) -> np.ndarray:
         code = places_among(classes, y)
