@@ -487,6 +487,9 @@ SCALERS: Mapping[str, str] = {
     "copy": "Rows are never changed: leave it out.",
     "clip": "Values beyond the bounds are always clipped: leave it out.",
 }
+SELECTORS: Mapping[str, str] = {
+    "score_func": "Columns are ranked by covariances with the target: leave it out.",
+}
 IMPUTERS: Mapping[str, str] = {
     **SCALERS,
     "missing_values": "Missing are NaN and None: replace what else stands for them.",

@@ -6,7 +6,15 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from sklearn import decomposition, impute, linear_model, model_selection, preprocessing, svm
+from sklearn import (
+    decomposition,
+    feature_selection,
+    impute,
+    linear_model,
+    model_selection,
+    preprocessing,
+    svm,
+)
 from sklearn.base import clone
 
 import skdp
@@ -27,6 +35,7 @@ from skdp.preprocessing import (
     DPOneHotEncoder,
     DPQuantileTransformer,
     DPRobustScaler,
+    DPSelectKBest,
     DPSimpleImputer,
     DPSplineTransformer,
     DPStandardScaler,
@@ -117,6 +126,7 @@ CONSTRUCTORS = {
     DPRobustScaler: ((), [preprocessing.RobustScaler]),
     DPOneHotEncoder: ((), [preprocessing.OneHotEncoder]),
     DPSimpleImputer: ((), [impute.SimpleImputer]),
+    DPSelectKBest: ((3,), [feature_selection.SelectKBest]),
     DPPCA: ((), [decomposition.PCA]),
     DPTruncatedSVD: ((), [decomposition.TruncatedSVD]),
     BoundsScaler: (((0, 1),), [preprocessing.MinMaxScaler]),

@@ -33,6 +33,7 @@ from skdp.preprocessing import (
     DPOneHotEncoder,
     DPQuantileTransformer,
     DPRobustScaler,
+    DPSelectKBest,
     DPSimpleImputer,
     DPSplineTransformer,
     DPStandardScaler,
@@ -112,7 +113,7 @@ def uses(model, *methods):
     """What a model, fitted in the usual state, says of the rows."""
     # Numbers of bins, or any.
     back = np.abs(np.sign(X)) if isinstance(model, DPKBinsDiscretizer) else X[4:] * 1e200
-    given = {"score": (X, target(model)), "inverse_transform": (back,)}
+    given = {"score": (X, target(model)), "inverse_transform": (back,), "fit_transform": (X, Y)}
     return [getattr(model, name)(*given.get(name, (X,))) for name in methods]
 
 
@@ -161,6 +162,7 @@ SCALERS = {
     # Which every number is a category of, and the threshold is low enough for.
     "DPOneHotEncoder": partial(DPOneHotEncoder, epsilon=1e6, **SEED),
     "DPRobustScaler": partial(DPRobustScaler, bounds=(-1, 1), **SEED),
+    "DPSelectKBest": partial(DPSelectKBest, classes=[0, 1], bounds=(-1, 1), **SEED),
     "DPPCA": partial(DPPCA, bounds=(-1, 1), **SEED),
     "DPTruncatedSVD": partial(DPTruncatedSVD, n_components=3, bounds=(-1, 1), **SEED),
     "DPSplineTransformer": partial(DPSplineTransformer, bounds=(-1, 1), **SEED),
@@ -193,7 +195,7 @@ ENTRIES = {
     },
     **{
         f"{name}.{method}": lambda make=make, method=method: [
-            dense(found) for found in uses(make().fit(X), method)
+            dense(found) for found in uses(make().fit(X, Y), method)
         ]
         for name, make in SCALERS.items()
         for method in ("fit_transform", "transform", "inverse_transform")
@@ -201,7 +203,7 @@ ENTRIES = {
         if hasattr(make(), method)
     },
     **{
-        f"{name}.fit": lambda make=make: [np.asarray(make().fit(X).privacy_spent_)]
+        f"{name}.fit": lambda make=make: [np.asarray(make().fit(X, Y).privacy_spent_)]
         for name, make in SCALERS.items()
     },
     **{f"DPContextualBandit.{name}": plays for name in ("act", "sample", "predict", "partial_fit")},

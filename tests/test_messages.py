@@ -43,6 +43,7 @@ from skdp.preprocessing import (
     DPOneHotEncoder,
     DPQuantileTransformer,
     DPRobustScaler,
+    DPSelectKBest,
     DPSimpleImputer,
     DPSplineTransformer,
     DPStandardScaler,
@@ -184,6 +185,8 @@ LEARNERS = {
     "robust scaler": DPRobustScaler(bounds=(-1, 1)),
     "imputer": DPSimpleImputer(bounds=(-1, 1)),
     "imputer of texts": DPSimpleImputer(strategy="most_frequent", epsilon=50.0),
+    "selector by classes": DPSelectKBest(2, classes=[0, 1], bounds=(-1, 1)),
+    "selector by numbers": DPSelectKBest(2, target_bounds=(0, 1), bounds=(-1, 1)),
     "components": DPPCA(bounds=(-1, 1)),
     "singular vectors": DPTruncatedSVD(bounds=(-1, 1)),
     "bounds": BoundsScaler(bounds=(-1, 1)),
@@ -310,6 +313,9 @@ def learners_with(value):
         needed = {} if kind is RowNormClipper else {"bounds": (-1, 1)}
         for name in parameters(kind):
             yield name, lambda k=kind, n=name, o=needed: k(**o | {n: value}).fit(X)
+    for name in parameters(DPSelectKBest):
+        o = {"classes": [0, 1], "bounds": (-1, 1)}
+        yield name, lambda n=name, o=o: DPSelectKBest(**o | {n: value}).fit(X, Y)
     for search, space in ((DPGridSearchCV, "param_grid"), (DPRandomizedSearchCV, None)):
         own = {"estimator": classifier(), "epsilon": 20.0}
         own[space or "param_distributions"] = {"C": [0.5, 1.0]}

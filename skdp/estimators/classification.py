@@ -15,7 +15,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from ..exceptions import PrivacyLeakWarning, warn_user
 from ..privacy.lock import locked
 from ..privacy.rows.dask_rows import is_collection
-from ..privacy.rows.reading import places_among, redacted, strict_checks
+from ..privacy.rows.reading import redacted, strict_checks
+from ..privacy.rows.targets import checked_classes, encoder_of_classes
 from ..problem.bounds import RowBounds
 from ..problem.constraints import Unconstrained
 from ..problem.losses import Loss
@@ -202,10 +203,10 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
     def _encoder_of_stream(
         self, classes: Any, *, first: bool
     ) -> Callable[[np.ndarray], np.ndarray]:
-        given = None if classes is None else self._checked_classes(classes)
+        given = None if classes is None else checked_classes(type(self).__name__, classes)
         known = given if first else self.classes_
         if first and self.classes is not None:
-            known = self._checked_classes(self.classes)
+            known = checked_classes(type(self).__name__, self.classes)
         name = type(self).__name__
         if known is None:
             raise ValueError(
@@ -230,7 +231,7 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
         # out where the encoder says all that is needed.
         self._read_classes = self.classes is None
         if self.classes is not None:
-            classes = self._checked_classes(self.classes)
+            classes = checked_classes(type(self).__name__, self.classes)
         elif y is None:
             raise ValueError(
                 f"{name} needs classes=[...] when it is fitted from Chunks or DaskSites."
@@ -266,41 +267,8 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
         return SOLVERS.get(solver) if isinstance(solver, str) else type(solver)
 
     @final
-    def _checked_classes(self, labels: Any) -> np.ndarray:
-        try:
-            given = np.asarray(labels)
-            classes = np.unique(given)
-            # Not a number is not equal to itself, so no row could have that label.
-            usable = given.ndim == 1 and bool(np.all(classes == classes))
-            # Numpy writes numbers among strings as strings, which no number in y is equal to.
-            usable &= given.dtype.kind != "U" or all(isinstance(c, str) for c in labels)
-        except MemoryError:
-            raise
-        except Exception:
-            usable = False
-        if not usable:
-            raise ValueError(
-                f"{type(self).__name__} needs classes to be a list of labels of one kind, numbers "
-                f"or strings, got {shown(labels)}."
-            )
-        return classes
-
-    @final
     def _encoder(self, classes: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
-        binary, name = classes.size == 2, type(self).__name__
-
-        def encode(y: np.ndarray) -> np.ndarray:
-            code = places_among(classes, y)
-            if code is None:
-                raise ValueError(
-                    f"{name} needs labels among the {classes.size} classes; y holds others. "
-                    "Add them to classes=[...], with the type that they have in y, or remove the "
-                    "rows. (Inside VotingClassifier, StackingClassifier, BaggingClassifier, "
-                    "OneVsRestClassifier or cross_val_predict of probabilities labels are 0..k-1.)"
-                )
-            return code.astype(np.float64) if binary else code
-
-        return encode
+        return encoder_of_classes(type(self).__name__, classes)
 
     @final
     def _weights(self) -> tuple[float, ...] | None:
@@ -316,7 +284,7 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
                 f"plan needs classes=[...] for {type(self).__name__}, which has classes=None and "
                 "would read them off y. Pass the labels that may occur."
             )
-        self._settle(self._checked_classes(told))
+        self._settle(checked_classes(type(self).__name__, told))
 
     @final
     def _plain(self, coef: np.ndarray) -> Any:

@@ -13,7 +13,6 @@ from numbers import Real
 from typing import Any, ClassVar, Self, final
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.base import RegressorMixin
 from sklearn.linear_model import LinearRegression
 from sklearn.metrics import r2_score
@@ -22,6 +21,7 @@ from sklearn.utils.metaestimators import available_if
 from ..privacy.lock import locked
 from ..privacy.rows.dask_rows import is_collection
 from ..privacy.rows.reading import redacted, strict_checks
+from ..privacy.rows.targets import as_numbers
 from ..problem.bounds import RowBounds, TargetBounds
 from ..problem.column_bounds import ColumnBounds
 from ..problem.problem import Problem
@@ -206,7 +206,7 @@ class PrivateLinearRegressor(RegressorMixin, PrivateLinearModel, ABC):
     ) -> Callable[[np.ndarray], np.ndarray]:
         if first:
             self._given_target_bounds()
-        return partial(_as_numbers, type(self).__name__)
+        return partial(as_numbers, type(self).__name__)
 
     @final
     def _given_bounds(self, sparse: bool) -> RowBounds:
@@ -228,7 +228,7 @@ class PrivateLinearRegressor(RegressorMixin, PrivateLinearModel, ABC):
         # How many targets there are elsewhere is not known yet.
         if y is not None or not self._several_targets:
             self._given_target_bounds()
-        return partial(_as_numbers, type(self).__name__)
+        return partial(as_numbers, type(self).__name__)
 
     @final
     def _given_target_bounds(self) -> TargetBounds | None:
@@ -312,29 +312,3 @@ class PrivateLinearRegressor(RegressorMixin, PrivateLinearModel, ABC):
         usual = self.solver == "auto" and enough
         tags.regressor_tags.poor_score = not usual
         return tags
-
-
-# Not a method: what is sent to the workers of a cluster must not hold the seed of the noise.
-def _as_numbers(name: str, y: np.ndarray) -> np.ndarray:
-    """Targets as finite numbers, for the estimator of this name."""
-    numbers = None
-    if sp.issparse(y):
-        raise ValueError(f"{name} needs targets in a dense array, got a sparse one.")
-    # Times would be counted in units that y happens to have, and missing ones be finite.
-    if np.asarray(y).dtype.kind not in "mM":
-        try:
-            numbers = np.asarray(y).astype(np.float64, copy=False)
-        except MemoryError:
-            raise
-        except Exception:
-            numbers = None
-    # Raised here and not on the way, where it would carry an error that quotes a target.
-    if numbers is None:
-        raise ValueError(f"{name} needs numeric targets; y holds other values.")
-    if not np.all(np.isfinite(numbers)):
-        raise ValueError(
-            f"{name} needs finite targets; input y contains NaN or infinity. Drop those rows, if "
-            "their number may be known."
-        )
-    # A table of one column is one target a row.
-    return numbers[:, 0] if numbers.ndim == 2 and numbers.shape[1] == 1 else numbers

@@ -26,6 +26,7 @@ from .private_components import ComponentsLearner
 from .quantile_transformer import DPQuantileTransformer
 from .robust_scaler import DPRobustScaler
 from .row_norm_clipper import RowNormClipper
+from .select_k_best import DPSelectKBest
 from .simple_imputer import DPSimpleImputer
 from .spline_transformer import DPSplineTransformer
 from .standard_scaler import DPStandardScaler
@@ -43,6 +44,7 @@ __all__ = [
     "DPOneHotEncoder",
     "DPQuantileTransformer",
     "DPRobustScaler",
+    "DPSelectKBest",
     "DPSimpleImputer",
     "DPSplineTransformer",
     "DPStandardScaler",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from copy import deepcopy
 from numbers import Real
 from typing import Any, ClassVar, Self, final
@@ -279,8 +280,8 @@ class PrivateTransformer(Transformer, ABC):
         ----------
         X : array-like or CSR matrix of shape (n_samples, n_features)
             Rows; sparse ones if zeros stay zeros.
-        y : ignored
-            For pipelines.
+        y : array-like of shape (n_samples,), or ignored
+            Targets, for a transformer that learns from them; for pipelines in front of others.
         privacy_unit : array-like of shape (n_samples,), optional
             Label of the person, or whatever else is to be protected as a whole, to whom each row
             belongs; as for the models of this package.
@@ -305,7 +306,6 @@ class PrivateTransformer(Transformer, ABC):
         If anything fails later, ``privacy_spent_`` and ``privacy_ledger_`` say what has been spent,
         and so does a note on the exception.
         """
-        del y
         charge = reservation_for(self)
         with Rollback(self, charge):
             check_parameters(self)
@@ -318,7 +318,7 @@ class PrivateTransformer(Transformer, ABC):
                 units.check(X)
             with telling_sizes(units is None):
                 checked = self._checked(X, reset=True)
-            rows = self._stored(checked, units)
+            rows = self._stored(checked, y, units)
             terms = self._terms(rows.n_samples)
             claim = SpendBound.of_ledger(terms.ledger(), terms.adjacency, unit)
             self._settle()
@@ -364,10 +364,15 @@ class PrivateTransformer(Transformer, ABC):
         calculus = self._calculus(delta)
         return calculus.set_aside if isinstance(calculus, ThresholdedGaussianDP) else 0.0
 
-    def _stored(self, checked: Any, units: PrivacyUnits | None) -> RowStore:
+    def _stored(self, checked: Any, y: Any, units: PrivacyUnits | None) -> RowStore:
         """The rows, in the store that the queries of ``_learn`` ask."""
-        # Nobody has targets.
-        return resident_rows(checked, np.zeros(checked.shape[0]), np.asarray, units=units)
+        targets, encode = self._targets(checked, y)
+        return resident_rows(checked, targets, encode, units=units)
+
+    def _targets(self, X: Rows, y: Any) -> tuple[Any, Callable[[np.ndarray], np.ndarray]]:
+        """Targets that are learned from and what encodes them; by default nobody has any."""
+        del y
+        return np.zeros(X.shape[0]), np.asarray
 
     def _foresee(self, n_samples: int, terms: PrivacyTerms) -> None:
         """Refuse, or warn of, what public facts say of the result, before rows are asked about."""

@@ -266,7 +266,8 @@ class DPOneHotEncoder(PrivateTransformer):
         redacted(validate_data, self, X, reset=reset, skip_check_array=True)
         return columns
 
-    def _stored(self, checked: Any, units: PrivacyUnits | None) -> RowStore:
+    def _stored(self, checked: Any, y: Any, units: PrivacyUnits | None) -> RowStore:
+        del y
         return CategoryRows(checked, units)
 
     def _settle(self) -> None:

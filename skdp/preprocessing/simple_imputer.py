@@ -205,9 +205,9 @@ class DPSimpleImputer(PrivateTransformer):
         redacted(validate_data, self, X, reset=reset, skip_check_array=True)
         return columns
 
-    def _stored(self, checked: Any, units: PrivacyUnits | None) -> RowStore:
+    def _stored(self, checked: Any, y: Any, units: PrivacyUnits | None) -> RowStore:
         if self._of_numbers:
-            return super()._stored(checked, units)
+            return super()._stored(checked, y, units)
         # Types of columns are public.
         self._numeric = [column.dtype.kind in _NUMERIC for column in checked]
         return CategoryRows(checked, units)

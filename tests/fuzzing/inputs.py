@@ -20,6 +20,7 @@ from skdp.preprocessing import (
     DPMinMaxScaler,
     DPQuantileTransformer,
     DPRobustScaler,
+    DPSelectKBest,
     DPSplineTransformer,
     DPStandardScaler,
     DPTruncatedSVD,
@@ -106,7 +107,6 @@ TRANSFORMERS = {
     | {
         "bounds": _SEARCHED_BOUNDS,
         "feature_range": _RANGE,
-        "tail": [0.01, 0.0, 0.5, 1e-12],
         "clip": [True, False],
     },
     DPQuantileTransformer: _COMMON
@@ -137,6 +137,13 @@ TRANSFORMERS = {
         "bounds": _SEARCHED_BOUNDS,
         "n_components": [None, 1, 3, 0, 10**6, 0.9],
         "whiten": [True, False],
+    },
+    DPSelectKBest: _COMMON
+    | {
+        "bounds": _SEARCHED_BOUNDS,
+        "k": [2, 1, 10, 0, 1.5],
+        "classes": [[0, 1], None, [0], ["a", 1]],
+        "target_bounds": [None, (0, 1), (1, 0)],
     },
     DPTruncatedSVD: _COMMON | {"bounds": _SEARCHED_BOUNDS, "n_components": [1, 3, 0, 10**6, 0.9]},
     DPRobustScaler: _COMMON

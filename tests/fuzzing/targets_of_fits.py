@@ -131,7 +131,8 @@ def check_bandit(case):
 def transformer_cases(draw):
     """A transformer and two data sets."""
     kind = draw(st.sampled_from(list(TRANSFORMERS)))
-    usual = {"bounds": (-1, 1)} if "bounds" in TRANSFORMERS[kind] else {}
+    usual = {"bounds": (-1, 1), "classes": [0, 1]}
+    usual = {name: value for name, value in usual.items() if name in TRANSFORMERS[kind]}
     given = draw(parameters(TRANSFORMERS[kind])) if draw(st.booleans()) else {}
     return kind(**(usual | given)), [draw(matrices(draw(ROWS))) for _ in range(2)]
 
@@ -142,7 +143,7 @@ def check_transformer(case):
     for X in data:
         before = dict(vars(model))
         with charged_ledgers() as ledgers:
-            _, failure = attempt(model.fit, X)
+            _, failure = attempt(model.fit, X, np.arange(getattr(X, "shape", (6,))[0]) % 2)
         check_receipt(model, ledgers)
         if failure is not None:
             check_untouched(model, before, failure)
