@@ -490,8 +490,9 @@ def _read_by(step: Any, X: Any) -> Any:
     """Rows as a private step reads them; of categories numbers without a meaning."""
     if isinstance(step, PrivateTransformer):
         read = step._checked(X, reset=True)
-        n_samples = step._stored(read, None).n_samples
-        return np.zeros((n_samples, 1)) if isinstance(read, list) else read
+        if not isinstance(read, list):
+            return read
+        return np.zeros((step._stored(read, None, None).n_samples, 1))
     return check_array(X, **ACCEPTED) if isinstance(step, PrivateLinearModel) else X
 
 

@@ -225,7 +225,7 @@ class DPSelectKBest(Invertible, PrivateTransformer):
         else:
             oracle.note("products with the target")
             w = np.zeros(d + 1)
-            w[-1] = -asked.intercept_gradient(w, clip=1.0, spend=centre)[0] / constant
+            w[-1] = -asked.intercept_gradient(w, clip=1.0, spend=centre).value[0] / constant
             edges = length * _SIZES
             counts = np.cumsum(asked.gradient_sizes(w, edges, spend=sizes).value)[:-1]
             enough = np.flatnonzero(counts >= _KEPT * n_samples)
