@@ -380,14 +380,17 @@ def differences(first: Any, second: Any, name: str = "") -> list[str]:
         Prefix of the names.
     """
     found: list[str] = []
-    _compare(first, second, name, found, set())
+    _compare(first, second, name, found, {})
     return found
 
 
-def _compare(a: Any, b: Any, name: str, found: list[str], seen: set[tuple[int, int]]) -> None:
+def _compare(
+    a: Any, b: Any, name: str, found: list[str], seen: dict[tuple[int, int], tuple[Any, Any]]
+) -> None:
     if a is b or (id(a), id(b)) in seen:
         return
-    seen.add((id(a), id(b)))
+    # The objects themselves, too: others could come to lie where they have been.
+    seen[id(a), id(b)] = a, b
     if isinstance(a, SecretNoise | np.random.Generator | np.random.RandomState):
         return
     if type(a) is not type(b):

@@ -370,6 +370,9 @@ class PrivateLinearModel(DataOpener, PublishedModel, CallbackSupportMixin, Budge
         if bounds.scaling is not None and self._penalty_given:
             # It is about coefficients of the features as they come.
             penalty = Tikhonov.of(penalty, bounds.scaling.factor)
+        if not self._penalty_given and bounds.data_norm < 1:
+            # It is there for the noise, which is in proportion to the length of the rows.
+            penalty = penalty.scaled(bounds.data_norm**2)
         if weighted and not self._penalty_beside_mean:
             penalty = penalty.scaled(1.0 / float(self.max_weight))
         return problem if penalty is problem.penalty else replace(problem, penalty=penalty)

@@ -218,6 +218,19 @@ def test_a_published_trace_of_the_rows_is_caught(monkeypatch):
     check_leaks(audit(make_pipeline(Normalizer(), logistic()), X, LABELS), "coef_")
 
 
+def test_no_trace_hides_where_another_has_lain(monkeypatch):
+    honest = DPLogisticRegression.fit
+
+    def leaking(self, X, y=None, *args, **options):
+        honest(self, X, y, *args, **options)
+        self.traces_ = [np.array([k, [float(np.sum(y))]], dtype=object) for k in range(200)]
+        return self
+
+    monkeypatch.setattr(DPLogisticRegression, "fit", leaking)
+    leaks = audit(make_pipeline(Normalizer(), logistic()), X, LABELS).leaks
+    assert sum("traces_" in part for part in leaks) == 200
+
+
 @pytest.mark.parametrize("adjacency", ["replace_one", "zero_out"])
 def test_one_query_more_for_some_rows_is_caught(adjacency, monkeypatch):
     honest = DPLogisticRegression.fit

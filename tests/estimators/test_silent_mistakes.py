@@ -24,14 +24,14 @@ def test_steps_that_learn_for_free_are_told_when_the_model_is_fitted():
     with pytest.warns(PrivacyLeakWarning, match=TOLD):
         make_pipeline(StandardScaler(), logistic()).fit(X, Y)
     with pytest.warns(PrivacyLeakWarning, match="pipeline__minmaxscaler learns"):
-        make_pipeline(make_pipeline(MinMaxScaler()), logistic()).fit(X, Y)
+        make_pipeline(make_pipeline(MinMaxScaler()), logistic(data_norm=1.5)).fit(X, Y)
     with pytest.warns(PrivacyLeakWarning, match=TOLD):
         cross_val_score(make_pipeline(StandardScaler(), logistic()), X, Y, cv=2)
 
 
 def test_steps_that_learn_nothing_or_pay_for_it_are_not():
     scaler = DPStandardScaler(epsilon=1.0, bounds=(-4, 4))
-    make_pipeline(Normalizer(), scaler, logistic()).fit(X, Y)
+    make_pipeline(Normalizer(), scaler, logistic(data_norm=1.0)).fit(X, Y)
     # Not in a pipeline that fits the model.
     logistic().fit(StandardScaler().fit_transform(X), Y)
 
@@ -78,3 +78,13 @@ def test_predictions_before_the_first_block_are_told():
         model.predict(X)
     # Running sums learn from each call.
     logistic(solver="ftrl", horizon=N).partial_fit(X[:10], Y[:10]).predict(X)
+
+
+@pytest.mark.parametrize("kind", [DPLogisticRegression, skdp.DPSVMClassifier])
+def test_a_norm_far_too_wide_is_told_and_bounds_of_columns_may_be(kind):
+    rows = np.random.default_rng(1).normal(size=(20_000, 3))
+    labels = (rows[:, 0] > 0).astype(int)
+    with pytest.warns(UserWarning, match="of what data_norm allows, and noise"):
+        kind(classes=[0, 1], data_norm=1e4).fit(rows, labels)
+    for given in ({"data_norm": 3.0}, {"data_bounds": (-4, 4)}, {"data_bounds": (-1e4, 1e4)}, {}):
+        assert kind(classes=[0, 1], **given).fit(rows, labels).score(rows, labels) > 0.98

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 # By how much a column stands out of the noise, and the share of the rest but for noise, at which it
 # is said to be nearly all there is.
 _VISIBLE, _LITTLE = 8.0, 0.02
+# Standard deviations of noise that all variances together hide in, and the share of the square of
+# the bound on rows which that is at most, for the bound to be called too wide.
+_HIDDEN, _OF_A_BOUND = 3.0, 0.1
 
 
 @dataclass(frozen=True)
@@ -155,6 +158,34 @@ def warn_of_one_column(problem: Problem, squares: np.ndarray, noise: float) -> N
             "what is known about them, with data_bounds if the model takes them, or with "
             "BoundsScaler in front. With an l2 penalty or none a model without data_norm looks for "
             "a scale for each column itself, if rows and budget are enough.",
+            UserWarning,
+        )
+
+
+def warn_of_wide_bounds(problem: Problem, variances: np.ndarray, noise: float) -> None:
+    """Warn if released variances show that rows vary far less than their bound allows.
+
+    Noise is in proportion to the bound, so that little is left of what they say. What is said
+    follows from answers that are paid for.
+
+    Parameters
+    ----------
+    problem : Problem
+        In the user's coordinates.
+    variances : ndarray of shape (d,)
+        Noisy variances of the features, on the scale that columns have been brought to.
+    noise : float
+        Standard deviation of their noise.
+    """
+    spread = _HIDDEN * noise * sqrt(variances.size)
+    allowed = problem.bounds.data_norm**2
+    if spread < _OF_A_BOUND * allowed and variances.sum() < spread:
+        share = sqrt(2 * spread / allowed)
+        given = "data_norm" if problem.bounds.scaling is None else "data_bounds"
+        warn_user(
+            f"Rows vary by less than {max(share, 0.01):.0%} of what {given} allows, and noise, "
+            "which is in proportion to that, hides what they say. Pass narrower bounds, which "
+            "nearly all rows keep, or None to find some privately.",
             UserWarning,
         )
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...problem.bounds import RowMap
 from ...problem.problem import Problem
-from .base import Preconditioner, half_edge, mapped, warn_of_one_column
+from .base import Preconditioner, half_edge, mapped, warn_of_one_column, warn_of_wide_bounds
 from .class_prior import curvature_at_start
 
 if TYPE_CHECKING:
@@ -116,6 +116,7 @@ class Whitening(Preconditioner):
         warn_of_one_column(problem, squares, sd)
         mean = _shrunk_mean(problem, mean[:d] / R, sd / R)
         variances = squares - mean**2
+        warn_of_wide_bounds(problem, variances, sd)
         scale = 1 / np.sqrt(np.maximum(variances, 2 * sd) + _LEAST_VARIANCE * R**2 / d)
         found = RowMap(scale, None, mean * scale, _length(variances * scale**2))
         if again:
