@@ -42,7 +42,8 @@ class DPSelectKBest(Invertible, PrivateTransformer):
     Columns are brought to mean 0 and variance 1 by private moments and rows held to a length, and
     then the sums of all columns in each class, or their products with the target, are released at
     once. Where k of d columns tell something, their correlations with the target must stand out of
-    noise of about ``2.5 sqrt(d) / (n mu)``, for n rows and the mu of the budget.
+    noise of about ``2.3 sqrt(d) / (n mu)``, for two even classes, n rows and the mu of the budget;
+    of twice that if the target is a number.
 
     Parameters
     ----------
