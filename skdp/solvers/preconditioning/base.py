@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _VISIBLE, _LITTLE = 8.0, 0.02
 # Standard deviations of noise that all variances together hide in, and the share of the square of
 # the bound on rows which that is at most, for the bound to be called too wide.
-_HIDDEN, _OF_A_BOUND = 3.0, 0.1
+_HIDDEN, _OF_A_BOUND = 3.0, 0.04
 
 
 @dataclass(frozen=True)
