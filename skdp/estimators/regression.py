@@ -20,6 +20,7 @@ from sklearn.metrics import r2_score
 from sklearn.utils.metaestimators import available_if
 
 from ..privacy.lock import locked
+from ..privacy.rows.dask_results import check_unweighted, lazily, summed
 from ..privacy.rows.dask_rows import is_collection
 from ..privacy.rows.reading import redacted, strict_checks
 from ..problem.bounds import RowBounds, TargetBounds
@@ -29,7 +30,6 @@ from ..solvers import SOLVERS, Solution
 from ..solvers.preconditioning.iterative_whitening import IterativeWhitening
 from ..validation import PAIR, one_of, shown
 from .base import PrivateLinearModel
-from .dask_predictions import check_unweighted, lazily, summed
 from .partial_fit import advance
 from .plain_models import clipped_regressor
 
@@ -326,7 +326,10 @@ def _as_numbers(name: str, y: np.ndarray) -> np.ndarray:
             numbers = None
     # Raised here and not on the way, where it would carry an error that quotes a target.
     if numbers is None:
-        raise ValueError(f"{name} needs numeric targets; y holds other values.")
+        raise ValueError(
+            f"{name} needs numeric targets; y holds other values. Convert them first, or "
+            "take a classifier, such as DPLogisticRegression, if they are labels."
+        )
     if not np.all(np.isfinite(numbers)):
         raise ValueError(
             f"{name} needs finite targets; input y contains NaN or infinity. Drop those rows, if "
