@@ -26,6 +26,7 @@ from sklearn.utils.metadata_routing import process_routing
 from ..estimators.base import PrivateLinearModel
 from ..estimators.opening import ACCEPTED
 from ..preprocessing.base import PrivateTransformer
+from ..preprocessing.one_hot_encoder import DPOneHotEncoder
 from ..privacy.accounting.calculus import Calculus, GaussianDP, ZeroConcentratedDP
 from ..privacy.accounting.events import ExponentialEvent, GaussianEvent, PrefixSumEvent
 from ..privacy.accounting.ledger import PrivacySpent
@@ -42,7 +43,7 @@ _TAKEN = ("adjacency", "classes", "delta", "epsilon", "random_state")
 _OF_TRIALS = {"copy": True, "n_jobs": 1, "verbose": False}
 # Where scikit-learn's estimators hold their callbacks.
 _CALLBACKS = "_skl_callbacks"
-# Private steps that need numbers.
+# Private steps whose releases are known before a fit.
 _LINEAR = (PrivateLinearModel, PrivateTransformer)
 # Seeds of trials, in tests, are below.
 _SEEDS = 2**31
@@ -464,7 +465,7 @@ def _taken_by(part: Any, X: Any) -> Any:
     if part is None or isinstance(part, str):
         return X
     if "" in inside:
-        return check_array(X, **ACCEPTED) if isinstance(part, _LINEAR) else X
+        return _as_numbers(X, part)
     if isinstance(part, Pipeline):
         for _, step in part.steps:
             X = _taken_by(step, X)
@@ -478,8 +479,19 @@ def _taken_by(part: Any, X: Any) -> Any:
             if hasattr(inner, "predict"):
                 _taken_by(inner, X)
         return X
-    numbers = FunctionTransformer(check_array, kw_args=ACCEPTED)
-    return part.set_params(**{path: clone(numbers) for path in inside}).fit(X).transform(X)
+    numbers = {p: FunctionTransformer(_as_numbers, kw_args={"step": inside[p]}) for p in inside}
+    return part.set_params(**numbers).fit(X).transform(X)
+
+
+def _as_numbers(X: Any, step: Any) -> Any:
+    """Rows that a private step takes, in place of what it would make of them."""
+    if isinstance(step, PrivateTransformer):
+        checked = clone(step)._checked(X, reset=True)
+        if isinstance(checked, np.ndarray):
+            return np.nan_to_num(checked)
+        # Columns of words, which an encoder turns into numbers and an imputer leaves.
+        return np.zeros((np.shape(X)[0], 1)) if isinstance(step, DPOneHotEncoder) else X
+    return check_array(X, **ACCEPTED) if isinstance(step, PrivateLinearModel) else X
 
 
 @contextmanager
