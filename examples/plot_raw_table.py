@@ -97,8 +97,9 @@ for n in sizes:
             scores[name].append([model.fit(*table).score(X_test, y_test) for table in tables])
 
 # %%
-# Lines are means. In so narrow a table what a code book says is found nearly as well, and nothing
-# has to be said. It is worth more where columns are many or the budget is small.
+# Lines are means. In so narrow a table nothing has to be said: ranges that hold every tenant are
+# wide, so that those that are found serve as well. A code book is worth more where columns are many
+# or the budget is small.
 
 import matplotlib.pyplot as plt
 

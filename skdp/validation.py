@@ -221,6 +221,46 @@ def shown(value: object) -> str:
     return sized(value)
 
 
+_MOST_LISTED = 3
+
+
+def listed(names: Iterable[object]) -> str:
+    """Names for a message, the first few of many.
+
+    Examples
+    --------
+    >>> from skdp.validation import listed
+    >>> print(listed("abc"), listed(range(7)), sep="; ")
+    a, b, c; 0, 1, 2 and 4 more
+    """
+    every = [str(name) for name in names]
+    more = len(every) - _MOST_LISTED
+    return ", ".join(every[:_MOST_LISTED]) + (f" and {more} more" if more > 0 else "")
+
+
+def meant(name: object, names: Iterable[object]) -> str:
+    """A question after the name that was probably meant; empty if none is near.
+
+    Parameters
+    ----------
+    name : object
+        As a user wrote it.
+    names : iterable
+        Those that there are. One with a prefix, as ColumnTransformer makes it, is near its end.
+
+    Examples
+    --------
+    >>> from skdp.validation import meant
+    >>> print(meant("Age", ["num__age", "sex"]))
+     Did you mean 'num__age'?
+    """
+    every = list(names)
+    ends = {str(other).rpartition("__")[2].lower(): other for other in every}
+    ends |= {str(other).lower(): other for other in every}
+    near = get_close_matches(str(name).lower(), ends, n=1)
+    return f" Did you mean {shown(ends[near[0]])}?" if near else ""
+
+
 _sizes_told: ContextVar[bool] = ContextVar("sizes_told", default=True)
 
 
@@ -443,6 +483,7 @@ _MODELS = {
     **dict.fromkeys(["learning_rate", "eta0", "power_t", "shuffle", "average"], _SCHEDULE),
     "validation_fraction": "No rows are held out by a fit: leave it out.",
     "n_jobs": _ONE_PROCESS,
+    **dict.fromkeys(["neighbors", "neighbours"], "adjacency says which data sets are neighbours."),
     "max_features": _CHOOSES,
     "n_nonzero_coefs": _CHOOSES,
 }
@@ -609,6 +650,6 @@ def _unknown(
     for name in given:
         if name not in taken:
             near = get_close_matches(name, taken, n=1)
-            listed = f"Did you mean {near[0]}?" if near else f"Its own are {', '.join(taken)}."
-            return f"{who} has no parameter {shown(name)}. {advice.get(name, listed)}"
+            others = f"Did you mean {near[0]}?" if near else f"Its own are {', '.join(taken)}."
+            return f"{who} has no parameter {shown(name)}. {advice.get(name, others)}"
     return None

@@ -4,7 +4,10 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from sklearn.compose import ColumnTransformer
+from sklearn.pipeline import make_pipeline
 
+from skdp import DPLogisticRegression
 from skdp.preprocessing import BoundsScaler, DPMinMaxScaler, DPStandardScaler
 from skdp.problem import ColumnBounds
 
@@ -100,7 +103,9 @@ def test_bounds_by_column_name_are_those_of_the_columns(kind):
     np.testing.assert_array_equal(by_name.transform(frame), by_place.transform(frame))
     # Frames are told apart by the names that they are fitted on.
     other = frame.rename(columns={"age": "years"})
-    with pytest.raises(ValueError, match="got none for years and 1 for names that no column has"):
+    with pytest.raises(
+        ValueError, match="got none for 'years' and some for 'age', which no column"
+    ):
         by_name.fit(other)
     with pytest.raises(ValueError, match="where features have no names, got a mapping"):
         by_name.fit(rows)
@@ -119,3 +124,34 @@ def test_whether_zeros_stay_zeros_is_read_off_bounds_by_name(low, stay):
     complaint = "features have no names" if stay else "needs dense rows"
     with pytest.raises(ValueError if stay else TypeError, match=complaint):
         scaler.fit(sp.csr_array(np.eye(2)))
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({"income": (9, 0)}, r"got \(9, 0\) for 'income'; swap the ends"),
+        ({"income": (0, np.nan)}, r"got \(0, nan\) for 'income'"),
+        (([0, 0], [9, -1]), r"got \(0, -1\) for 'income'"),
+        ({"income": ("low", "high")}, "the low end of data_bounds for 'income', got a str"),
+        ({"income": (0, 1, 2)}, r"got \(0, 1, 2\) for 'income'"),
+        ({"incme": (0, 1)}, "such as 'incme'.* Did you mean 'income'"),
+        ({"Age": (0, 1)}, "Did you mean 'age'"),
+    ],
+)
+def test_messages_name_the_column_whose_bounds_are_wrong(given, said):
+    frame = pd.DataFrame(np.ones((50, 2)), columns=["age", "income"])
+    model = DPLogisticRegression(classes=[0, 1], data_bounds=given)
+    with pytest.raises(ValueError, match=said):
+        model.fit(frame, np.arange(50) % 2)
+
+
+def test_bounds_by_name_behind_a_step_without_names_say_how_to_keep_them():
+    frame = pd.DataFrame({"age": np.ones(50)})
+    columns = ColumnTransformer([("numbers", "passthrough", ["age"])])
+    model = DPLogisticRegression(classes=[0, 1], data_bounds={"age": (0, 1)})
+    chain = make_pipeline(columns, model)
+    with pytest.raises(ValueError, match=r"set_output\(transform='pandas'\)"):
+        chain.fit(frame, np.arange(50) % 2)
+    columns.set_output(transform="pandas")
+    with pytest.raises(ValueError, match="Did you mean 'numbers__age'"):
+        chain.fit(frame, np.arange(50) % 2)

@@ -868,3 +868,10 @@ def test_labels_of_people_reach_nested_steps_under_metadata_routing_only():
         made, plan = privatize(script, **options)
         made.fit(X, y, **dict.fromkeys(plan.labels, labels))
     assert skdp.privacy_spent(made).unit == "privacy_unit"
+
+
+def test_a_search_over_a_parameter_that_is_mistyped_is_refused_by_name():
+    script = GridSearchCV(make_pipeline(LogisticRegression()), {"logisticregression__CC": [1, 2]})
+    said = "logisticregression__CC: .* Did you mean 'logisticregression__C'"
+    with pytest.raises(ValueError, match=said):
+        privatize(script, epsilon=1.0, classes=[0, 1])

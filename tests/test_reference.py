@@ -4,6 +4,7 @@ import importlib
 import pkgutil
 import re
 from collections import Counter
+from inspect import isclass, isroutine
 from pathlib import Path
 
 import pytest
@@ -37,7 +38,8 @@ def value_of(name):
     return getattr(importlib.import_module(module), last)
 
 
-LISTED = [name for page in sorted(REFERENCE.glob("*.rst")) for name in listed_in(page.read_text())]
+PAGES = [page.read_text() for page in sorted(REFERENCE.glob("*.rst"))]
+LISTED = [name for text in PAGES for name in listed_in(text)]
 
 
 def missing_from(names):
@@ -60,6 +62,13 @@ def test_no_name_is_listed_twice_or_without_being_public():
     assert [name for name, times in Counter(LISTED).items() if times > 1] == []
     public = {f"{package.__name__}.{name}" for package in PACKAGES for name in package.__all__}
     assert set(LISTED) <= public
+
+
+def test_tables_list_what_has_a_page_of_its_own():
+    """A name for a type, or a constant, has none, which ends a strict build of the site."""
+    described = {m for text in PAGES for m in re.findall(r"py:data:: ([\w.]+)", text)}
+    tabled = [value_of(name) for name in LISTED if name not in described]
+    assert [v for v in tabled if not (isclass(v) or isroutine(v))] == []
 
 
 @pytest.mark.parametrize("name", ["skdp.plan", "skdp.solvers.GD", "skdp.solvers.SOLVERS"])

@@ -14,6 +14,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from ..exceptions import PrivacyLeakWarning, warn_user
 from ..privacy.lock import locked
+from ..privacy.rows.dask_results import check_unweighted, lazily, summed
 from ..privacy.rows.dask_rows import is_collection
 from ..privacy.rows.reading import redacted, strict_checks
 from ..privacy.rows.targets import checked_classes, encoder_of_classes
@@ -27,7 +28,6 @@ from ..solvers.preconditioning import balancing_offset
 from ..validation import one_of, shown
 from .base import PrivateLinearModel
 from .choices import planned_mu
-from .dask_predictions import check_unweighted, lazily, summed
 from .partial_fit import advance
 from .refusals import of_class_weight, of_classes, refuse
 

@@ -11,6 +11,7 @@ from scipy.special import log_expit, log_softmax
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils._param_validation import Interval
 
+from ..privacy.rows.dask_results import lazily
 from ..privacy.rows.dask_rows import is_collection
 from ..privacy.rows.reading import strict_checks
 from ..problem.constraints import Constraint
@@ -20,7 +21,6 @@ from ..solvers.preconditioning import Preconditioner
 from ..validation import CLASSIFIERS, keep_parameters, with_advice
 from .base import solvers_but
 from .classification import PrivateLinearClassifier
-from .dask_predictions import lazily
 from .inference import NoInference
 
 

@@ -19,6 +19,7 @@ from sklearn.metrics import r2_score
 from sklearn.utils.metaestimators import available_if
 
 from ..privacy.lock import locked
+from ..privacy.rows.dask_results import check_unweighted, lazily, summed
 from ..privacy.rows.dask_rows import is_collection
 from ..privacy.rows.reading import redacted, strict_checks
 from ..privacy.rows.targets import as_numbers
@@ -29,7 +30,6 @@ from ..solvers import SOLVERS, Solution
 from ..solvers.preconditioning.iterative_whitening import IterativeWhitening
 from ..validation import PAIR, one_of, shown
 from .base import PrivateLinearModel
-from .dask_predictions import check_unweighted, lazily, summed
 from .partial_fit import advance
 from .plain_models import clipped_regressor
 

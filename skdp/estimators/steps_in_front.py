@@ -19,7 +19,6 @@ from ..preprocessing import (
     DPTruncatedSVD,
 )
 from ..reporting.verdicts import does_nothing, nested_estimators, spends
-from ..validation import shown
 
 # Categories of a column that are assumed to be found where nobody has listed them.
 _CATEGORIES = 8
@@ -132,8 +131,9 @@ def _chosen(columns: Any, width: int, name: str) -> int:
         return len(range(*columns.indices(width)))
     if callable(columns) or not hasattr(columns, "__len__"):
         raise ValueError(
-            f"plan needs the number of columns of {name}, got {shown(columns)}; list them, or "
-            "privatize with facts=[X.dtypes, ...], which does."
+            f"plan needs to know how many columns {name!r} takes, got a {type(columns).__name__}, "
+            "which chooses when it sees the table; list them, or pass facts=[X.dtypes, ...] to "
+            "skdp.privatize, which does, and reads no rows."
         )
     flags = np.asarray(columns)
     return int(flags.sum()) if flags.dtype == bool else len(columns)

@@ -27,6 +27,7 @@ from sklearn.utils.metadata_routing import process_routing
 from ..estimators.base import PrivateLinearModel
 from ..estimators.opening import ACCEPTED
 from ..preprocessing.base import PrivateTransformer
+from ..preprocessing.one_hot_encoder import DPOneHotEncoder
 from ..privacy.accounting.calculus import Calculus, GaussianDP, ZeroConcentratedDP
 from ..privacy.accounting.events import ExponentialEvent, GaussianEvent, PrefixSumEvent
 from ..privacy.accounting.ledger import PrivacySpent
@@ -43,7 +44,7 @@ _TAKEN = ("adjacency", "classes", "delta", "epsilon", "random_state")
 _OF_TRIALS = {"copy": True, "n_jobs": 1, "verbose": False}
 # Where scikit-learn's estimators hold their callbacks.
 _CALLBACKS = "_skl_callbacks"
-# Private steps that need numbers.
+# Private steps whose releases are known before a fit.
 _LINEAR = (PrivateLinearModel, PrivateTransformer)
 # Seeds of trials, in tests, are below.
 _SEEDS = 2**31
@@ -487,12 +488,16 @@ def _taken_by(part: Any, X: Any) -> Any:
 
 
 def _read_by(step: Any, X: Any) -> Any:
-    """Rows as a private step reads them; of categories numbers without a meaning."""
+    """Rows as a private step reads them, in place of what it would make of them."""
     if isinstance(step, PrivateTransformer):
-        read = step._checked(X, reset=True)
-        if not isinstance(read, list):
-            return read
-        return np.zeros((step._stored(read, None, None).n_samples, 1))
+        read = clone(step)._checked(X, reset=True)
+        if isinstance(read, np.ndarray):
+            return np.nan_to_num(read)
+        if isinstance(read, list):
+            # Columns of words, which an encoder turns into numbers and an imputer leaves.
+            n_samples = step._stored(read, None, None).n_samples
+            return np.zeros((n_samples, 1)) if isinstance(step, DPOneHotEncoder) else X
+        return read
     return check_array(X, **ACCEPTED) if isinstance(step, PrivateLinearModel) else X
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from copy import deepcopy
+from copy import copy, deepcopy
 from numbers import Real
 from typing import Any, ClassVar, Self, final
 
@@ -24,6 +24,8 @@ from ..privacy.oracle import Oracle
 from ..privacy.oracle_factory import PrivacyTerms, noise_for, open_rows
 from ..privacy.rows.base import RowStore
 from ..privacy.rows.bounded_rows import Rows
+from ..privacy.rows.dask_results import lazily, made_up
+from ..privacy.rows.dask_rows import is_collection
 from ..privacy.rows.privacy_units import PrivacyUnits
 from ..privacy.rows.reading import attempted, redacted, strict_checks
 from ..privacy.rows.row_stores import resident_rows
@@ -59,14 +61,17 @@ class Transformer(BudgetedEstimator, OneToOneFeatureMixin, TransformerMixin, Bas
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features), or CSR matrix if zeros stay zeros
-            Rows. They are not changed.
+            Rows, also as a dask array or dataframe. They are not changed.
 
         Returns
         -------
         ndarray or CSR matrix of shape (n_samples, n_features_out)
-            The transformed rows, in single precision if X is.
+            The transformed rows, in single precision if X is; of a dask collection a dask array,
+            which is computed one partition at a time.
         """
         check_is_fitted(self)
+        if is_collection(X):
+            return lazily(copy(self).set_output(transform="default").transform, X)
         return self._applied(self._checked(X, reset=False, copy=True))
 
     def _checked(self, X: Any, *, reset: bool, copy: bool = False) -> Any:
@@ -234,7 +239,7 @@ class FreeTransformer(Transformer, ABC):
         before = vars(self).copy()
         try:
             check_parameters(self)
-            self._checked(X, reset=True)
+            self._checked(made_up(X) if is_collection(X) else X, reset=True)
             self._settle()
         except BaseException:
             self.__dict__.clear()
@@ -279,7 +284,8 @@ class PrivateTransformer(Transformer, ABC):
         Parameters
         ----------
         X : array-like or CSR matrix of shape (n_samples, n_features)
-            Rows; sparse ones if zeros stay zeros.
+            Rows; sparse ones if zeros stay zeros. Those of a dask collection need to fit into
+            memory here, not in ``transform``.
         y : array-like of shape (n_samples,), or ignored
             Targets, for a transformer that learns from them; for pipelines in front of others.
         privacy_unit : array-like of shape (n_samples,), optional
@@ -317,7 +323,8 @@ class PrivateTransformer(Transformer, ABC):
             if units is not None:
                 units.check(X)
             with telling_sizes(units is None):
-                checked = self._checked(X, reset=True)
+                # As what it is in memory: scikit-learn sees no names in dask dataframes.
+                checked = self._checked(X.compute() if is_collection(X) else X, reset=True)
             rows = self._stored(checked, y, units)
             terms = self._terms(rows.n_samples)
             claim = SpendBound.of_ledger(terms.ledger(), terms.adjacency, unit)

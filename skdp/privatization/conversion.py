@@ -47,7 +47,7 @@ from ..reporting import verdicts
 from ..reporting.counterparts import Counterpart, Given, NoCounterpartError
 from ..reporting.open_budgets import BudgetedEstimator
 from ..reporting.registry import SCALERS, TABLE, Columns
-from ..validation import SEARCHES, shown
+from ..validation import SEARCHES, meant, shown
 from .facts import Facts
 from .privatize_plan import PlannedStep, WantedFact, written
 
@@ -373,7 +373,11 @@ class Conversion:
         for key, values in space.items():
             at, _, last = key.rpartition("__")
             several = values if isinstance(values, list) else []
-            if not (isinstance(values, list | tuple | np.ndarray) or hasattr(values, "rvs")):
+            if key not in parts:
+                self.refused.append(
+                    f"{_joined(path, key)}: no part has such a parameter.{meant(key, parts)}"
+                )
+            elif not (isinstance(values, list | tuple | np.ndarray) or hasattr(values, "rvs")):
                 self.refused.append(
                     f"{_joined(path, key)}: a search needs a list of values, or a distribution, "
                     f"got {shown(values)}"

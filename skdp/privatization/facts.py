@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..validation import numbers_in, shown
+from ..validation import meant, numbers_in, shown
 
 _WHO = "privatize"
 # Types of a Frictionless Table Schema as pandas has them; columns of all others are objects.
@@ -123,6 +123,7 @@ class Facts:
                 raise ValueError(
                     f"{_WHO} needs facts about columns of the table, got some about "
                     f"{', '.join(map(repr, lacking))}, which it does not have; correct the name."
+                    + meant(lacking[0], self.names)
                 )
             self.names = [name for name in self.names if name != target]
         for name, what in self._known:

@@ -9,12 +9,13 @@ from typing import Any, TypeAlias
 import numpy as np
 import scipy.sparse as sp
 
-from ..validation import check_numbers, shown
+from ..validation import check_numbers, listed, meant, shown
 
 Entries: TypeAlias = np.ndarray | sp.csr_array | sp.csr_matrix
 
 # Half widths within these leave room for squares and inverses in double precision.
 _LEAST_HALF_WIDTH, _LARGEST_HALF_WIDTH = 1e-150, 1e150
+_KEEP_NAMES = "Behind other steps, set_output(transform='pandas') of these keeps names."
 
 
 def unchangeable(array: np.ndarray) -> np.ndarray:
@@ -45,8 +46,7 @@ class ColumnBounds:
     high: np.ndarray
 
     def __post_init__(self) -> None:
-        half = self.half_width
-        if not np.all((half >= _LEAST_HALF_WIDTH) & (half <= _LARGEST_HALF_WIDTH)):
+        if np.any(_bad(self.low, self.high)):
             raise ValueError(
                 "Bounds of columns need to be finite, with low < high for each, got others for "
                 "at least one column; swap its ends, or widen its interval if it does not vary."
@@ -107,10 +107,13 @@ class ColumnBounds:
             )
         if not isinstance(given, tuple | list | np.ndarray) or len(given) != 2:
             raise ValueError(f"{needed}, got {shown(given)}; pass a pair.")
+        called = [shown(name) for name in (range(n_features) if names is None else names)]
         ends = []
         for name, end in zip(("low", "high"), given, strict=True):
-            for value in np.ravel(np.asarray(end, dtype=object)):
-                check_numbers(who, **{f"the {name} end of {parameter}": value})
+            values = np.ravel(np.asarray(end, dtype=object))
+            for j, value in enumerate(values):
+                column = f" for {called[j]}" if values.size == n_features else ""
+                check_numbers(who, **{f"the {name} end of {parameter}{column}": value})
             values = np.asarray(end, dtype=np.float64)
             if values.ndim and values.shape != (n_features,):
                 raise ValueError(
@@ -118,6 +121,12 @@ class ColumnBounds:
                     "pass a number to use it for all."
                 )
             ends.append(np.broadcast_to(values, n_features).copy())
+        if wrong := [j for j, (low, high) in enumerate(zip(*ends, strict=True)) if _bad(low, high)]:
+            got = listed(f"({ends[0][j]:g}, {ends[1][j]:g}) for {called[j]}" for j in wrong)
+            raise ValueError(
+                f"{who} needs {parameter} that are finite, with low < high for each {each}, got "
+                f"{got}; swap the ends, or widen the interval of a {each} that does not vary."
+            )
         return cls(*ends)
 
     @property
@@ -128,8 +137,18 @@ class ColumnBounds:
     @property
     def half_width(self) -> np.ndarray:
         """Half the lengths of the intervals, shape (d,)."""
-        with np.errstate(all="ignore"):
-            return 0.5 * self.high - 0.5 * self.low
+        return _half(self.low, self.high)
+
+
+def _half(low: Any, high: Any) -> Any:
+    with np.errstate(all="ignore"):
+        return 0.5 * high - 0.5 * low
+
+
+def _bad(low: Any, high: Any) -> Any:
+    """True where an interval is not finite, too long, or too short."""
+    half = _half(low, high)
+    return ~((half >= _LEAST_HALF_WIDTH) & (half <= _LARGEST_HALF_WIDTH))
 
 
 def _may_go_by_feature(given: Any, n_features: int) -> bool:
@@ -165,22 +184,27 @@ def by_index(
     places = {name: j for j, name in enumerate(() if names is None else names)}
     places |= {j: j for j in range(n_features)}
     if unknown := [key for key in given if key not in places]:
-        columns = f"the {n_features} {'features have no names' if names is None else 'columns'}"
-        columns += "" if names is None else f" begin with {shown(names[0])}"
         raise ValueError(
             f"{needed} by name or index of columns, got {len(unknown)} that no column has, such as "
-            f"{shown(unknown[0])}; {columns}."
+            f"{shown(unknown[0])}; the {n_features} "
+            + (
+                f"features have no names. {_KEEP_NAMES}"
+                if names is None
+                else f"columns begin with {shown(names[0])}.{meant(unknown[0], names)}"
+            )
         )
     found = {places[key]: pair for key, pair in given.items()}
     if len(found) < len(given):
         raise ValueError(f"{needed} once for each column, got a name and an index of one.")
-    pairs = [pair for pair in found.values() if pair is not None]
-    if not all(isinstance(pair, tuple | list | np.ndarray) and len(pair) == 2 for pair in pairs):
-        raise ValueError(
-            f"{needed} to give a pair (low, high) for each column that it names, or None for one "
-            "whose range is to be found, got others."
-        )
+    some = {name: pair for name, pair in given.items() if pair is not None}
+    _check_pairs(f"{needed} to give a pair (low, high), or None for one to be found,", some)
     return found
+
+
+def _check_pairs(needed: str, given: Mapping[Any, Any]) -> None:
+    for name, pair in given.items():
+        if not (isinstance(pair, tuple | list | np.ndarray) and len(pair) == 2):
+            raise ValueError(f"{needed} for each column, got {shown(pair)} for {shown(name)}.")
 
 
 def _by_name(
@@ -191,21 +215,17 @@ def _by_name(
         raise ValueError(
             f"{needed}=(low, high) where {each}s have no names, got a mapping; pass "
             f"{'X' if each == 'feature' else 'y'} as a data frame, or the ends in the order of the "
-            "columns."
+            f"columns. {_KEEP_NAMES}"
         )
-    lacking = [str(name) for name in names if name not in given]
-    others = len(given) - (len(names) - len(lacking))
-    got = []
-    if lacking:
-        more = f" and {len(lacking) - 3} more" if len(lacking) > 3 else ""
-        got.append(f"none for {', '.join(lacking[:3])}{more}")
-    if others:
-        got.append(f"{others} for names that no column has")
+    lacking = [name for name in names if name not in given]
+    others = [name for name in given if name not in list(names)]
+    got = [f"none for {listed(map(shown, lacking))}"] * bool(lacking)
+    got += [f"some for {listed(map(shown, others))}, which no column has"] * bool(others)
     if got:
-        raise ValueError(f"{needed} to give a pair for each column, got {' and '.join(got)}.")
+        near = meant(others[0], lacking) if others else ""
+        raise ValueError(f"{needed} to give a pair for each column, got {' and '.join(got)}.{near}")
+    _check_pairs(f"{needed} to give a pair (low, high)", given)
     pairs = [given[name] for name in names]
-    if not all(isinstance(pair, tuple | list | np.ndarray) and len(pair) == 2 for pair in pairs):
-        raise ValueError(f"{needed} to give a pair (low, high) for each column, got others.")
     return [low for low, _ in pairs], [high for _, high in pairs]
 
 

@@ -4,13 +4,18 @@ import warnings
 
 import joblib
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
 
 distributed = pytest.importorskip("distributed", reason="needs dask: pip install 'skdp[dask]'")
+dask = pytest.importorskip("dask", reason="needs dask: pip install 'skdp[dask]'")
+dd = pytest.importorskip("dask.dataframe", reason="needs dask: pip install 'dask[dataframe]'")
 da = pytest.importorskip("dask.array", reason="needs dask: pip install 'skdp[dask]'")
 
 from skdp import DPLinearRegression, DPLogisticRegression  # noqa: E402
+from skdp.preprocessing import BoundsScaler, DPOneHotEncoder, DPStandardScaler  # noqa: E402
 from skdp.solvers import GD  # noqa: E402
 
 pytestmark = [
@@ -91,3 +96,31 @@ def test_regression_through_incremental(client):
     wrapped = wrappers.Incremental(model, scoring="r2").fit(chunks, targets)
     assert wrapped.estimator_.n_samples_seen_ == 900
     assert wrapped.estimator_.predict(chunks).compute().shape == (900,)
+
+
+@pytest.mark.parametrize("scaler", [BoundsScaler(bounds=(-5, 5)), DPStandardScaler(epsilon=5.0)])
+@pytest.mark.parametrize("framed", [False, True])
+def test_scalers_leave_dask_collections_in_partitions_for_the_model_behind(scaler, framed):
+    X, y = data(900)
+    names = list("abcd")
+    # Columns in two chunks, which no scaler could see one at a time.
+    rows, targets = da.from_array(X, chunks=(300, 2)), da.from_array(y, chunks=300)
+    if framed:
+        rows = dd.from_dask_array(rows.rechunk((300, 4)), columns=names)
+        targets = dd.from_dask_array(targets, columns="y")
+    model = DPLogisticRegression(classes=[0, 1], epsilon=5.0, **OPTIONS)
+    chain = make_pipeline(scaler, model).fit(rows, targets)
+    scaled = chain[0].transform(rows)
+    assert dask.is_dask_collection(scaled)
+    here = pd.DataFrame(X, columns=names) if framed else X
+    np.testing.assert_array_equal(scaled.compute(), chain[0].transform(here))
+    assert list(getattr(chain[0], "feature_names_in_", [])) == names * framed
+    assert chain.score(rows, targets) > 0.6
+
+
+def test_words_of_a_dask_dataframe_are_encoded_in_partitions():
+    rng = np.random.default_rng(0)
+    words = pd.DataFrame({"word": rng.choice(["a", "b"], 900)})
+    encoder = DPOneHotEncoder(categories=[["a", "b"]], epsilon=1.0, sparse_output=False).fit(words)
+    found = encoder.transform(dd.from_pandas(words, npartitions=3))
+    np.testing.assert_array_equal(found.compute(), encoder.transform(words))

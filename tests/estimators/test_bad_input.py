@@ -69,7 +69,7 @@ def refused(call, *complaints, error=ValueError):
 STRINGS = with_entry(SECRET, object)
 BAD_ROWS = {
     "nan": (with_entry(np.nan), "X contains NaN"),
-    "infinite": (with_entry(np.inf), "X contains infinity"),
+    "infinite": (with_entry(np.inf), "; clip values"),
     "one-dimensional": (X[:, 0], "Expected 2D array, got 1D array instead. Reshape your data"),
     "scalar": (NUMBER, "Expected 2D array, got scalar array instead. Reshape your data"),
     "three-dimensional": (X[None], "Found array with dim 3"),
@@ -89,7 +89,7 @@ BAD_ROWS = {
     "missing times": (np.full((N, D), "NaT", dtype="timedelta64[s]"), "X holds dates or times"),
     "column of days": (
         pd.DataFrame({"a": pd.date_range("2001-02-03", periods=N, tz="UTC"), "b": 1.0, "c": 0.0}),
-        "X holds dates or times",
+        "X holds dates or times in a.",
     ),
     "sparse with nan": (sp.csr_array(with_entry(np.nan)), "X contains NaN"),
 }

@@ -20,7 +20,7 @@ from sklearn.preprocessing import (
 import skdp
 from skdp import DPLinearRegression, DPLogisticRegression, DPSVMClassifier
 from skdp.model_selection import DPGridSearchCV
-from skdp.preprocessing import DPStandardScaler
+from skdp.preprocessing import DPOneHotEncoder, DPSimpleImputer, DPStandardScaler
 from skdp.solvers import GD
 
 pytestmark = pytest.mark.filterwarnings(
@@ -267,3 +267,28 @@ def test_public_scorers_that_take_scores_or_probabilities_take_models_with_eithe
         epsilon=50.0,
     )
     assert 0 <= found.fit(X, Y).best_score_ <= 1
+
+
+def table_of(entry):
+    words = np.resize(["a", "b", None], N).astype(object)
+    return pd.DataFrame({"size": np.where(np.arange(N) == 3, entry, X[:, 0]), "word": words})
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_private_steps_of_a_raw_table_take_words_and_gaps_but_no_others():
+    """What is refused is what the steps themselves refuse, whichever columns they have."""
+    numbers = make_pipeline(DPSimpleImputer(bounds=(0, 1)), DPStandardScaler(bounds=(0, 1)))
+    words = make_pipeline(DPSimpleImputer(strategy="most_frequent"), DPOneHotEncoder())
+    columns = ColumnTransformer(
+        [("numbers", numbers, ["size"]), ("words", words, ["word"])], sparse_threshold=0
+    )
+    found = search(make_pipeline(columns, model()), {"dplogisticregression__C": [0.1, 1.0]})
+    found.set_params(epsilon=50.0).fit(table_of(np.nan), Y)
+    found.set_params(estimator=make_pipeline(DPOneHotEncoder(), model()))
+    found.fit(table_of(np.nan)[["word"]], Y)
+    found.set_params(estimator=make_pipeline(columns, model()))
+    texts = table_of(0.5).astype(object)
+    texts.loc[3, "size"] = "SECRET"
+    with pytest.raises(ValueError, match="whose steps take all rows") as refused:
+        found.fit(texts, Y)
+    assert "SECRET" not in str(refused.value)

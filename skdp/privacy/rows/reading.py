@@ -18,12 +18,11 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_array
 
-from ...validation import sized, sizes_told
+from ...validation import listed, sized, sizes_told
 
 T = TypeVar("T")
 
 # So many names are listed in a message.
-_LISTED = 3
 
 # Whether entries that are not finite count as zero, in place of being refused.
 _zeroing: ContextVar[bool] = ContextVar("zeroing", default=False)
@@ -176,8 +175,8 @@ def redacted(check: Callable[..., Any], *args: Any, **options: Any) -> Any:
     """
     if any(map(_holds_dates, args)):
         raise ValueError(
-            "Numeric features are needed; X holds dates or times. Turn them into numbers first, "
-            "for example into days since a fixed date."
+            f"Numeric features are needed; X holds dates or times{_wordy(args, 'mM')}. Turn them "
+            "into numbers first, for example into days since a fixed date."
         )
     kind: type[Exception] = ValueError
     try:
@@ -290,14 +289,13 @@ def _finite(checked: Any, missing: bool) -> Any:
     return checked
 
 
-def _wordy(given: Iterable[Any]) -> str:
-    """Names of columns of no numeric type, for a message; empty if there are none."""
+def _wordy(given: Iterable[Any], kinds: str | None = None) -> str:
+    """Names of columns of these types, by default of no numeric one, for a message."""
     frames = [g for g in given if hasattr(g, "columns") and hasattr(g, "dtypes")]
     named = {str(n): t for g in frames for n, t in zip(g.columns, g.dtypes, strict=True)}
-    words = [name for name, kind in named.items() if getattr(kind, "kind", "O") not in "biuf"]
-    listed = ", ".join(words[:_LISTED])
-    more = f" and {len(words) - _LISTED} more" * (len(words) > _LISTED)
-    return f" in {listed}{more}" if words else ""
+    letters = {name: getattr(kind, "kind", "O") for name, kind in named.items()}
+    words = [n for n, k in letters.items() if (k in kinds if kinds else k not in "biuf")]
+    return f" in {listed(words)}" if words else ""
 
 
 def _holds_dates(given: Any) -> bool:
@@ -317,8 +315,11 @@ def _without_entries(message: str, name: str, where: str) -> str | None:
         # The original recommends imputation, most kinds of which learn from the rows.
         return (
             "Input X contains NaN; fill them with a known constant, for example "
-            "SimpleImputer(strategy='constant', keep_empty_features=True), or drop the rows."
+            "SimpleImputer(strategy='constant', keep_empty_features=True), or privately, with "
+            "skdp.preprocessing.DPSimpleImputer, or drop the rows."
         )
+    if " contains infinity" in message and _KNOWN.fullmatch(message):
+        return f"{message[:-1]}; clip values to a range known beforehand, or drop the rows."
     if message.startswith("Input y contains NaN"):
         return "Input y contains NaN; drop the rows without a target, if their number may be known."
     if _KNOWN.fullmatch(message):

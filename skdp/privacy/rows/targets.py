@@ -55,8 +55,9 @@ def encoder_of_classes(who: str, classes: np.ndarray) -> Callable[[np.ndarray], 
             raise ValueError(
                 f"{who} needs labels among the {classes.size} classes; y holds others. "
                 "Add them to classes=[...], with the type that they have in y, or remove the "
-                "rows. (Inside VotingClassifier, StackingClassifier, BaggingClassifier, "
-                "OneVsRestClassifier or cross_val_predict of probabilities labels are 0..k-1.)"
+                "rows. (Inside VotingClassifier, StackingClassifier, BaggingClassifier or "
+                "cross_val_predict of probabilities labels are 0..k-1, and inside "
+                "OneVsRestClassifier 0 and 1.)"
             )
         return code.astype(np.float64) if classes.size == 2 else code
 

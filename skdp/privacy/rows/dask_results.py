@@ -1,4 +1,4 @@
-"""Predictions for a dask collection, one partition at a time.
+"""Predictions and transformed rows of a dask collection, one partition at a time.
 
 No row is protected from whoever may ask for predictions about it, here as in memory.
 """
@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from ..privacy.rows.dask_rows import aligned
-from ..privacy.rows.partitions import Partitions
+from .dask_rows import aligned
+from .partitions import Partitions
 
 
 def lazily(method: Callable[[Any], np.ndarray], X: Any) -> Any:
@@ -30,17 +30,21 @@ def lazily(method: Callable[[Any], np.ndarray], X: Any) -> Any:
     dask array
         Of unknown length if that of X is.
     """
-    frame = hasattr(X, "map_partitions")
     # Complains here and now about a model that is not fitted, and about other features.
-    example = method(X._meta_nonempty if frame else np.zeros((1, X.shape[1])))[:0]
+    example = method(made_up(X))[:0]
     of_block = partial(_of_block, method, example)
-    if frame:
+    if hasattr(X, "map_partitions"):
         return X.map_partitions(of_block, meta=example)
     if X.numblocks[1] > 1:
         X = X.rechunk({1: -1})
     if example.ndim == 1:
         return X.map_blocks(of_block, drop_axis=1, meta=example)
     return X.map_blocks(of_block, chunks=(X.chunks[0], example.shape[1:]), meta=example)
+
+
+def made_up(X: Any) -> Any:
+    """Rows that a dask array or dataframe could have: its columns and types, none of its rows."""
+    return X._meta_nonempty if hasattr(X, "map_partitions") else np.zeros((1, X.shape[1]))
 
 
 def summed(
