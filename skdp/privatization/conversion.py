@@ -78,6 +78,10 @@ _WORDS = 2**12
 # Columns of words up to which rows beside others are dense, so that no row can turn the layout.
 _FEW_WORDS = 2**9
 _HASHED = "words are hashed, because a vocabulary would be read off the rows"
+_FINDS = (
+    "Columns without a list are hashed into 32 public buckets where rows are too few to find "
+    "categories."
+)
 _OF_ROWS = "It is about words of all rows."
 _METHOD = "calls a method of an estimator, which may have been fitted; put that in its place"
 _OF_SEARCHES = {
@@ -534,7 +538,8 @@ class Conversion:
             self._want(path, _by_name(lacking, "(low, high)"), saves)
         made = _like(thing, kind(**given, adjacency=self.adjacency))
         after = written(found.kind, given)
-        self._note(path, thing, after, why=found.remark, left_out=found.left_out)
+        why = " ".join(filter(None, (found.remark, _FINDS if "categories" in takes else "")))
+        self._note(path, thing, after, why=why, left_out=found.left_out)
         return made, _columns_after(made, known)
 
     def _without_range(self, known: Columns) -> list[Any]:
