@@ -16,10 +16,12 @@ from ..privacy.rows.category_rows import Category
 # Of delta, for the threshold. A tenth as much raises the threshold by 7 %; ten times as much costs
 # the Gaussian releases beside it half a percent of their noise.
 _SHARE_OF_DELTA = 0.01
-# A threshold of more than this share of the rows leaves the commonest categories, if any.
+# A threshold of more than this share of the rows leaves the commonest categories, if any. They are
+# worth finding all the same: hashed columns bring more noise than they tell.
 _RARE = 0.25
-# Buckets of a column whose categories cannot be found.
-N_BUCKETS = 32
+# Buckets of a column whose categories cannot be found. On adult and lending_club, with rows too few
+# to find any, 32 lose .03 to .09 of the area under the curve; on 20,000 of adult they win .001.
+N_BUCKETS = 8
 
 
 def calculus_of_categories(delta: float) -> ThresholdedGaussianDP:
@@ -77,9 +79,9 @@ def bucket_of(category: Category, n_buckets: int) -> int:
 
 
 def hidden_threshold(
-    columns: tuple[int, ...], n_samples: int, terms: PrivacyTerms, share: float = _RARE
+    columns: tuple[int, ...], n_samples: int, terms: PrivacyTerms, share: float = 1.0
 ) -> float | None:
-    """Threshold of a search for categories if it is beyond a share of the rows; None if not.
+    """Threshold of a search for categories if a share of the rows is below it; None if not.
 
     Infinite without a delta that could pay for one.
 
@@ -92,7 +94,7 @@ def hidden_threshold(
     terms : PrivacyTerms
         Terms on which they are asked.
     share : float, optional
-        A quarter by default.
+        By default all rows, so that nothing can be found.
     """
     if not columns:
         return None
@@ -103,31 +105,43 @@ def hidden_threshold(
         return None
     query = CategoryCountsQuery(columns, calculus_of_categories(terms.delta).threshold_delta)
     threshold = query.mechanism(terms.adjacency, Spend(ledger.remaining)).threshold
-    return threshold if threshold > share * n_samples else None
+    return threshold if threshold >= share * n_samples else None
 
 
 def warn_of_hidden_categories(
-    who: str, threshold: float, n_columns: int, n_samples: int, instead: str
+    who: str,
+    columns: tuple[int, ...],
+    n_samples: int,
+    terms: PrivacyTerms,
+    *,
+    fallback: str,
+    instead: str,
 ) -> None:
-    """Warn that rows are too few for categories to be found.
+    """Warn of a search for categories that finds little, or that is left out.
 
     Parameters
     ----------
     who : str
-        Who would search.
-    threshold : float
-        Number of rows that a category needs.
-    n_columns : int
-        Number of columns.
+        Who searches.
+    columns : tuple of int
+        Columns that are asked about.
     n_samples : int
         Public number of rows, or of privacy units.
+    terms : PrivacyTerms
+        Terms on which they are asked.
+    fallback : str
+        Sentence on what is done if nothing can be found.
     instead : str
-        Sentences on what is done in place of it, and what to pass.
+        Sentence on what to pass.
     """
+    threshold = hidden_threshold(columns, n_samples, terms, share=_RARE)
+    if threshold is None:
+        return
     found = (
         f"finds categories of more than about {threshold:.0f} rows with this budget for "
-        f"{n_columns} column(s), and here n_samples={n_samples}"
+        f"{len(columns)} column(s), and here n_samples={n_samples}"
     )
     if isinf(threshold):
         found = "needs delta > 0 to find categories, and here delta=0"
-    warn_user(f"{who} {found}. {instead}", BudgetWarning)
+    fallback = f"{fallback} " if threshold >= n_samples else ""
+    warn_user(f"{who} {found}. {fallback}{instead}", BudgetWarning)

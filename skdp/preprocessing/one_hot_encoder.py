@@ -56,8 +56,8 @@ class DPOneHotEncoder(PrivateTransformer):
     are published, where :math:`\delta_t` is a hundredth of delta. All others share one column and
     are called infrequent, as in scikit-learn; so are categories that come up later.
 
-    Where the threshold is beyond a quarter of the rows, or delta is 0, nothing is spent: such
-    columns are hashed into 32 public buckets each, and the fit warns before rows are read.
+    Where the threshold is beyond the number of rows, or delta is 0, nothing is spent: such columns
+    are hashed into 8 public buckets each, and the fit warns before rows are read.
 
     Parameters
     ----------
@@ -318,15 +318,13 @@ class DPOneHotEncoder(PrivateTransformer):
 
     def _foresee(self, n_samples: int, terms: PrivacyTerms) -> None:
         columns = self._to_find
-        threshold = hidden_threshold(columns, n_samples, terms)
-        if threshold is not None:
-            instead = (
-                f"Hashed into {self._n_buckets} public buckets each, which spends nothing and "
-                f"cannot be read, are {', '.join(map(self._name, columns))}. Pass categories=[...] "
-                "if they are known, or a larger epsilon, or more rows."
-            )
-            who = type(self).__name__
-            warn_of_hidden_categories(who, threshold, len(columns), n_samples, instead)
+        hashed = (
+            f"Hashed into {self._n_buckets} public buckets each, which spends nothing and cannot "
+            f"be read, are {', '.join(map(self._name, columns))}."
+        )
+        instead = "Pass categories=[...] if they are known, or a larger epsilon, or more rows."
+        who = type(self).__name__
+        warn_of_hidden_categories(who, columns, n_samples, terms, fallback=hashed, instead=instead)
 
     def _learn(self, oracle: Oracle, n_samples: int) -> None:
         columns, given = self._to_find, self._given()

@@ -218,20 +218,13 @@ class DPSimpleImputer(PrivateTransformer):
             self._given_bounds(self.bounds)
 
     def _foresee(self, n_samples: int, terms: PrivacyTerms) -> None:
-        threshold = self._hidden(n_samples, terms)
-        if threshold is not None:
-            instead = (
-                "fill_value is filled in, which spends nothing. Use strategy='constant', or pass a "
-                "larger epsilon, or more rows."
+        if self.strategy == "most_frequent":
+            filled = "fill_value is filled in, which spends nothing."
+            instead = "Use strategy='constant', or pass a larger epsilon, or more rows."
+            columns, who = tuple(range(self.n_features_in_)), type(self).__name__
+            warn_of_hidden_categories(
+                who, columns, n_samples, terms, fallback=filled, instead=instead
             )
-            d = self.n_features_in_
-            warn_of_hidden_categories(type(self).__name__, threshold, d, n_samples, instead)
-
-    def _hidden(self, n_samples: int, terms: PrivacyTerms) -> float | None:
-        """Threshold of categories if no column has rows enough for one of them."""
-        if self.strategy != "most_frequent":
-            return None
-        return hidden_threshold(tuple(range(self.n_features_in_)), n_samples, terms, share=1.0)
 
     def _learn(self, oracle: Oracle, n_samples: int) -> None:
         self.bounds_ = None
@@ -267,9 +260,10 @@ class DPSimpleImputer(PrivateTransformer):
         usual = [0 if numeric else "missing_value" for numeric in self._numeric]
         if self.fill_value is not None:
             usual = [self.fill_value] * d
+        columns, terms = tuple(range(d)), self._terms(n_samples)
         searched = self.strategy == "most_frequent"
-        if searched and self._hidden(n_samples, self._terms(n_samples)) is None:
-            counts = private_column_categories(oracle, tuple(range(d)), self.delta_).counts
+        if searched and hidden_threshold(columns, n_samples, terms) is None:
+            counts = private_column_categories(oracle, columns, self.delta_).counts
             seen = np.zeros(d, dtype=bool)
             for j, of_column in counts.items():
                 named = {c: count for c, count in of_column.items() if c != MISSING}

@@ -108,7 +108,7 @@ def hashed_columns_follow_from_public_facts():
     assert shown[0] == shown[1], "rows decide how columns are hashed"
     # Of BLAKE2b digests of b"2:Bern" and b"1:0x1f".
     places = encoder.transform(np.array([["Bern", 31]], dtype=object)).nonzero()[1].tolist()
-    assert places == [4, 32 + 3], "buckets are not those of the public hash"
+    assert places == [4, 8 + 3], "buckets are not those of the public hash"
 
 
 def all_named(honest, self, rows, answer):

@@ -36,7 +36,7 @@ from skdp.testing import check_seed_stays_behind, record_fit, replay_fit
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.SeededNoiseWarning")
 N, DELTA = 3000, 1e-5
 TOWNS, SIZES = ["Bern", "Chur", "Thun"], [1, 2, 3]
-KNOWN_BUCKETS = [4, 29, 15, 25, 27, 18]
+KNOWN_BUCKETS = [4, 5, 7, 1, 3, 2]
 
 
 def table(seed=0, rare=()):
@@ -289,17 +289,17 @@ def test_too_few_rows_are_hashed_for_nothing():
     assert (fitted.threshold_, fitted.counts_) == (None, [None, None])
     X = table(rare=[("never seen", None)])
     out = fitted.transform(X)
-    assert out.shape == (N, 64)
-    np.testing.assert_array_equal(out.reshape(N, 2, 32).sum(axis=2), 1)
+    assert out.shape == (N, 16)
+    np.testing.assert_array_equal(out.reshape(N, 2, 8).sum(axis=2), 1)
     names = fitted.get_feature_names_out(["town", "size"])
-    assert (names[7], names[32], names[63]) == (
+    assert (names[7], names[8], names[15]) == (
         "town_bucket_07",
         "size_bucket_00",
-        "size_bucket_31",
+        "size_bucket_07",
     )
     back = fitted.inverse_transform(out)
     for town in TOWNS:
-        assert {*back[X[:, 0] == town, 0]} == {f"bucket_{bucket_of((2, town), 32):02d}"}
+        assert {*back[X[:, 0] == town, 0]} == {f"bucket_{bucket_of((2, town), 8):02d}"}
     sparse = hashed(sparse_output=True).transform(X)
     np.testing.assert_array_equal(sparse.toarray(), out)
     again = pickle.loads(pickle.dumps(fitted))
@@ -340,9 +340,17 @@ def test_where_a_column_is_hashed_follows_from_public_facts_alone():
         published = {k: v for k, v in vars(fitted).items() if k.endswith("_")}
         shown.append(pickle.dumps(published))
     assert shown[0] == shown[1] == shown[2]
-    least = next(n for n in range(100, N) if not encoder()._hashes(2, n))
-    assert encoder().fit(table()[:least]).threshold_ <= least / 4
+    least = next(n for n in range(2, N) if not encoder()._hashes(2, n))
+    with pytest.warns(UserWarning, match="DPOneHotEncoder f"):
+        assert least - 1 < encoder().fit(table()[:least]).threshold_ < least
     assert hashed(table()[: least - 1], epsilon=1.0).threshold_ is None
+
+
+def test_few_rows_warn_before_they_are_read():
+    with pytest.warns(BudgetWarning, match=r"finds categories of more than about \d+ rows") as said:
+        fitted = encoder(epsilon=0.05).fit(table()[:2000])
+    assert not fitted.hashed_.any()
+    assert "public buckets" not in str(said[0].message)
 
 
 def test_buckets_are_those_of_categories_whatever_the_type_of_the_column():
@@ -387,7 +395,7 @@ def test_texts_and_numbers_of_any_length_have_a_bucket():
 
 
 def test_buckets_do_not_depend_on_the_process():
-    assert [bucket_of(category_of(entry), 32) for entry in (*TOWNS, *SIZES)] == KNOWN_BUCKETS
+    assert [bucket_of(category_of(entry), 8) for entry in (*TOWNS, *SIZES)] == KNOWN_BUCKETS
 
 
 def test_without_delta_all_that_is_not_listed_is_hashed():
@@ -409,24 +417,24 @@ def test_a_small_table_is_privatized_without_categories_from_start_to_end():
     pd = pytest.importorskip("pandas", reason="needs pandas: pip install 'skdp[test]'")
     rng = np.random.default_rng(0)
     names = [f"c{k}" for k in range(8)]
-    X = pd.DataFrame(rng.choice(list("abcde"), size=(2000, 8)), columns=names)
+    X = pd.DataFrame(rng.choice(list("abcde"), size=(1500, 8)), columns=names)
     y = (X["c0"] == "a").astype(int)
     columns = ColumnTransformer([("codes", OneHotEncoder(), names)])
     script = make_pipeline(columns, LogisticRegression())
     made, plan = privatize(script, epsilon=0.1, classes=[0, 1], facts=X.dtypes, return_plan=True)
-    assert "32 public buckets" in str(plan)
-    ahead = skdp_plan(made, 2000, 8)
-    assert ahead.n_features == 8 * 32
-    assert "too few rows to find categories: 32 public buckets in each of 8 columns" in str(ahead)
+    assert "8 public buckets" in str(plan)
+    ahead = skdp_plan(made, 1500, 8)
+    assert ahead.n_features == 8 * 8
+    assert "too few rows to find categories: 8 public buckets in each of 8 columns" in str(ahead)
     assert skdp_plan(made, 10**6, 8).n_features == 8 * 8
     with pytest.warns(BudgetWarning, match="are c0, c1, c2, .* Pass categories"):
         made.fit(X, y)
-    assert made[-1].n_features_in_ == 8 * 32
+    assert made[-1].n_features_in_ == 8 * 8
     assert made[-1].plan_.n_features == ahead.n_features
     assert privacy_spent(made).epsilon <= 0.1
     assert not [r for r in privacy_spent(made).receipts if "codes" in r.who and r.events]
     public = report(made).to_dict()["public"]
-    assert "c7: hashed into 32 public buckets (its categories could not be found)" in public
+    assert "c7: hashed into 8 public buckets (its categories could not be found)" in public
 
 
 def test_a_column_without_a_frequent_category_warns():
