@@ -502,7 +502,7 @@ def _plan_of_fit(
     require("n_samples", n_samples, Integral, 1, inf)
     require("n_features", n_features, Integral, 1, inf)
     if not hasattr(model, "_tell_columns"):
-        inner = StepsInFront.of(model, int(n_features))
+        inner = StepsInFront.of(model, int(n_samples), int(n_features))
         if not hasattr(inner.model, "_tell_columns"):
             raise ValueError(
                 "plan needs a private linear model, a pipeline that ends in one, or n_samples and "

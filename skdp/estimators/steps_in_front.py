@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -14,6 +15,7 @@ from sklearn.preprocessing import OrdinalEncoder
 from ..preprocessing import (
     DPPCA,
     DPKBinsDiscretizer,
+    DPOneHotEncoder,
     DPSimpleImputer,
     DPSplineTransformer,
     DPTruncatedSVD,
@@ -47,13 +49,15 @@ class StepsInFront(NamedTuple):
     assumption: str | None
 
     @classmethod
-    def of(cls, estimator: Any, n_features: int) -> StepsInFront:
+    def of(cls, estimator: Any, n_samples: int, n_features: int) -> StepsInFront:
         """Facts about the model at the end of a pipeline.
 
         Parameters
         ----------
         estimator : estimator
             A pipeline, or what holds one model otherwise.
+        n_samples : int
+            Number of rows, or of privacy units.
         n_features : int
             Number of columns before the first step.
 
@@ -62,12 +66,12 @@ class StepsInFront(NamedTuple):
         ValueError
             If public facts do not tell how many columns a step makes.
         """
-        model, width, assumed = estimator, n_features, 0
+        model, width = estimator, n_features
+        untold = _Untold(n_samples)
         while True:
             if type(model) is Pipeline and model.steps:
                 for _, step in model.steps[:-1]:
-                    width, more = _made(step, width)
-                    assumed += more
+                    width = untold.made(step, width)
                 model = model.steps[-1][1]
             elif type(model) is TransformedTargetRegressor:
                 model = model.regressor
@@ -78,47 +82,77 @@ class StepsInFront(NamedTuple):
             for path, step in nested_estimators(estimator, "", joint="__")
             if spends(step) and step is not model
         )
-        said = f"{_CATEGORIES} categories found in each of {assumed} columns without a list"
-        return cls(model, width, spending, said if assumed else None)
+        said = [
+            f"{many} in each of {k} columns without a list" for many, k in untold.columns.items()
+        ]
+        return cls(model, width, spending, "; ".join(said) or None)
 
 
-def _made(step: Any, width: int) -> tuple[int, int]:
-    """Number of columns that a step makes of others, and of how many categories are assumed."""
-    if does_nothing(step):
-        return (0 if step == "drop" else width), 0
-    if type(step) is Pipeline:
-        assumed = 0
-        for _, part in step.steps:
-            width, more = _made(part, width)
-            assumed += more
-        return width, assumed
-    if type(step) is FeatureUnion:
-        return _together([_made(part, width) for _, part in step.transformer_list])
-    if type(step) is ColumnTransformer:
-        counts = [_chosen(columns, width, name) for name, _, columns in step.transformers]
-        parts = [(part, k) for (_, part, _), k in zip(step.transformers, counts, strict=True)]
-        parts.append((step.remainder, max(0, width - sum(counts))))
-        return _together([_made(part, k) for part, k in parts if k])
-    if (listed := getattr(step, "categories", None)) is not None:
-        return _of_categories(step, listed, width)
-    if hasattr(step, "n_features"):
-        return int(step.n_features), 0
-    found = _BY_PARAMETERS.get(type(step))
-    if found is not None:
-        return found(step, width), 0
-    if spends(step):
-        return width, 0
-    try:
-        return int(clone(step).fit_transform(np.zeros((_TRIED, width))).shape[1]), 0
-    except (TypeError, ValueError):
-        raise ValueError(
-            f"plan needs steps whose number of columns is known beforehand, got a "
-            f"{type(step).__name__}; pass the model alone, and the number of its columns."
-        ) from None
+class _Untold:
+    """Widths behind steps, with the columns whose categories nobody has listed.
 
+    Parameters
+    ----------
+    n_samples : int
+        Number of rows, or of privacy units.
+    """
 
-def _together(parts: list[tuple[int, int]]) -> tuple[int, int]:
-    return sum(width for width, _ in parts), sum(assumed for _, assumed in parts)
+    def __init__(self, n_samples: int) -> None:
+        self._n_samples = n_samples
+        # How many columns, by what becomes of them.
+        self.columns: Counter[str] = Counter()
+
+    def made(self, step: Any, width: int) -> int:
+        """Number of columns that a step makes of others."""
+        if does_nothing(step):
+            return 0 if step == "drop" else width
+        if type(step) is Pipeline:
+            for _, part in step.steps:
+                width = self.made(part, width)
+            return width
+        if type(step) is FeatureUnion:
+            return sum(self.made(part, width) for _, part in step.transformer_list)
+        if type(step) is ColumnTransformer:
+            counts = [_chosen(columns, width, name) for name, _, columns in step.transformers]
+            parts = [(part, k) for (_, part, _), k in zip(step.transformers, counts, strict=True)]
+            parts.append((step.remainder, max(0, width - sum(counts))))
+            return sum(self.made(part, k) for part, k in parts if k)
+        if (listed := getattr(step, "categories", None)) is not None:
+            return self._of_categories(step, listed, width)
+        if hasattr(step, "n_features"):
+            return int(step.n_features)
+        found = _BY_PARAMETERS.get(type(step))
+        if found is not None:
+            return found(step, width)
+        if spends(step):
+            return width
+        try:
+            return int(clone(step).fit_transform(np.zeros((_TRIED, width))).shape[1])
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"plan needs steps whose number of columns is known beforehand, got a "
+                f"{type(step).__name__}; pass the model alone, and the number of its columns."
+            ) from None
+
+    def _of_categories(self, step: Any, listed: Any, width: int) -> int:
+        """Number of columns that come out of an encoder."""
+        if type(step) is OrdinalEncoder:
+            return width
+        if isinstance(listed, str):
+            listed = []
+        each = [*listed.values()] if isinstance(listed, Mapping) else [*listed]
+        known = [
+            len(categories)
+            for categories in each
+            if categories is not None and not isinstance(categories, str)
+        ]
+        unknown, many, said = width - len(known), _CATEGORIES, f"{_CATEGORIES} categories found"
+        if type(step) is DPOneHotEncoder and step._hashes(unknown, self._n_samples):
+            many = step._n_buckets
+            said = f"too few rows to find categories: {many} public buckets"
+        if unknown:
+            self.columns[said] += unknown
+        return sum(known) + unknown * many
 
 
 def _chosen(columns: Any, width: int, name: str) -> int:
@@ -137,18 +171,6 @@ def _chosen(columns: Any, width: int, name: str) -> int:
         )
     flags = np.asarray(columns)
     return int(flags.sum()) if flags.dtype == bool else len(columns)
-
-
-def _of_categories(step: Any, listed: Any, width: int) -> tuple[int, int]:
-    """Number of columns that come out of an encoder, and of how many categories are assumed."""
-    if type(step) is OrdinalEncoder:
-        return width, 0
-    if isinstance(listed, str):
-        return width * _CATEGORIES, width
-    each = [*listed.values()] if isinstance(listed, Mapping) else [*listed]
-    known = [len(categories) for categories in each if categories is not None]
-    unknown = width - len(known)
-    return sum(known) + unknown * _CATEGORIES, unknown
 
 
 def _bins(step: Any, width: int) -> int:

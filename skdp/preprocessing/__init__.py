@@ -3,8 +3,9 @@
 from .base import Delegating, FreeTransformer, Invertible, PrivateTransformer, Transformer
 from .bounds_scaler import BoundsScaler
 from .column_categories import (
+    bucket_of,
     calculus_of_categories,
-    check_rows_for_categories,
+    hidden_threshold,
     private_column_categories,
 )
 from .column_quantiles import ColumnDistributions, QuantileLearner, private_column_distributions
@@ -56,9 +57,10 @@ __all__ = [
     "QuantileLearner",
     "RowNormClipper",
     "Transformer",
+    "bucket_of",
     "calculus_of_categories",
-    "check_rows_for_categories",
     "evidence_of",
+    "hidden_threshold",
     "private_column_categories",
     "private_column_distributions",
     "private_column_moments",

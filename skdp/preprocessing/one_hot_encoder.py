@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
 
 from ..exceptions import warn_user
-from ..privacy.accounting.calculus import Calculus, GaussianDP
+from ..privacy.accounting.calculus import Calculus, GaussianDP, PureDP
 from ..privacy.oracle import Oracle
 from ..privacy.oracle_factory import PrivacyTerms
 from ..privacy.rows.base import RowStore
@@ -31,12 +31,14 @@ from ..privacy.rows.reading import attempted, columns_of_table, redacted, strict
 from ..validation import ENCODERS, keep_parameters, one_of, shown, with_advice
 from .base import PrivateTransformer
 from .column_categories import (
+    N_BUCKETS,
+    bucket_of,
     calculus_of_categories,
-    check_rows_for_categories,
+    hidden_threshold,
     private_column_categories,
+    warn_of_hidden_categories,
 )
 
-_INSTEAD = "Pass categories=[...] if they are known, or a larger epsilon, or more rows."
 _INFREQUENT = "infrequent_sklearn"
 
 
@@ -54,13 +56,16 @@ class DPOneHotEncoder(PrivateTransformer):
     are published, where :math:`\delta_t` is a hundredth of delta. All others share one column and
     are called infrequent, as in scikit-learn; so are categories that come up later.
 
+    Where the threshold is beyond the number of rows, or delta is 0, nothing is spent: such columns
+    are hashed into 8 public buckets each, and the fit warns before rows are read.
+
     Parameters
     ----------
     epsilon : float, default=1.0
         Budget of this step alone; a model behind it has its own. ``float('inf')`` adds no noise.
     delta : float, optional
         Slack, the smaller of 1e-5 and n^-1.1 for n rows by default. A hundredth of it is for the
-        threshold.
+        threshold. 0 for columns that are given or hashed, of which nothing is asked.
     categories : 'auto', list or dict, default='auto'
         Categories that are known without the data: a list with an entry for each column, or a
         dictionary by column name. An entry is a list of categories, or None or ``'auto'`` if they
@@ -76,7 +81,7 @@ class DPOneHotEncoder(PrivateTransformer):
         the threshold.
     max_categories : int, optional
         Largest number of columns for each feature that is found, the infrequent one included; the
-        most frequent categories stay.
+        most frequent categories stay. Of buckets there are no more either.
     sparse_output : bool, default=False
         Whether the result is a CSR matrix. Beside dense columns a ``ColumnTransformer`` would make
         it dense or not by the share of zeros, which depends on the rows.
@@ -91,12 +96,15 @@ class DPOneHotEncoder(PrivateTransformer):
     ----------
     categories_ : list of ndarray
         Categories of each column, given or found, without the infrequent ones. Numbers come before
-        texts, and NaN stands for what is missing, last. Whole numbers are integers.
+        texts, and NaN stands for what is missing, last. Whole numbers are integers. Names of
+        buckets, ``bucket_00`` and so on, of columns that are hashed.
     counts_ : list of (ndarray or None)
         Noisy counts of the categories that were found; of people where rows are theirs. None for
-        columns that were given.
+        columns that were given or are hashed.
+    hashed_ : ndarray of bool, shape (`n_features_in_`,)
+        Whether a column is hashed, which the parameters and the number of rows decide.
     threshold_ : float or None
-        The threshold; None if all categories were given.
+        The threshold; None if no categories were searched for.
     noise_scale_ : float or None
         Standard deviation of the noise on a count; likewise.
     n_samples_seen_ : int
@@ -121,6 +129,13 @@ class DPOneHotEncoder(PrivateTransformer):
     With ``privacy_unit`` each person counts in one category of each column: that of most of the
     person's rows. Without it, a category that several rows of one person have may be published.
 
+    The bucket of a category is the first 64 bits, as a big-endian number, of the BLAKE2b digest (8
+    bytes, no key) of its kind and value, modulo the number of buckets: the same in every process
+    and on every machine, in columns of integers and of floats. Kinds are 0 for truth values, 1 for
+    numbers, 2 for texts in UTF-8, 3 for bytes and 4 for what is missing, each before a colon, as in
+    ``2:Bern`` and ``1:0x1f``; numbers are in Python's hexadecimal form. It needs no row, so it is
+    free, and whoever can list the categories knows which of them share a bucket.
+
     The threshold decides what is published, so the release is not Gaussian: it adds its
     :math:`\delta_t` to the delta of whatever it is composed with, and receipts say so. Proof:
     theorem T1 of ``docs/proofs/histograms_and_counts.md``.
@@ -142,6 +157,7 @@ class DPOneHotEncoder(PrivateTransformer):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **PrivateTransformer._parameter_constraints,
+        "delta": [None, Interval(Real, 0, 1, closed="left")],
         "categories": [one_of("auto"), None, list, dict],
         "handle_unknown": [one_of("infrequent_if_exist", "ignore")],
         "min_frequency": [
@@ -163,6 +179,7 @@ class DPOneHotEncoder(PrivateTransformer):
 
     categories_: list[np.ndarray]
     counts_: list[np.ndarray | None]
+    hashed_: np.ndarray
     threshold_: float | None
     noise_scale_: float | None
 
@@ -219,8 +236,8 @@ class DPOneHotEncoder(PrivateTransformer):
         Returns
         -------
         ndarray of object, shape (n_samples, n_features)
-            Categories; 'infrequent_sklearn' for those that share that column, and None where all
-            columns of a feature are zero.
+            Categories; 'infrequent_sklearn' for those that share that column, names of buckets of
+            columns that are hashed, and None where all columns of a feature are zero.
         """
         check_is_fitted(self)
         X = redacted(check_array, X, accept_sparse="csr")
@@ -257,6 +274,8 @@ class DPOneHotEncoder(PrivateTransformer):
         listed = isinstance(self.categories, list) and all(
             _listed(j, entry) is not None for j, entry in enumerate(self.categories)
         )
+        if not delta:
+            return PureDP()
         return GaussianDP() if listed else calculus_of_categories(delta)
 
     def _checked(self, X: Any, *, reset: bool, copy: bool = False) -> list[np.ndarray]:
@@ -299,14 +318,26 @@ class DPOneHotEncoder(PrivateTransformer):
         return tuple(j for j, known in enumerate(self._given()) if known is None)
 
     def _foresee(self, n_samples: int, terms: PrivacyTerms) -> None:
-        check_rows_for_categories(type(self).__name__, self._to_find, n_samples, terms, _INSTEAD)
+        columns = self._to_find
+        hashed = (
+            f"Hashed into {self._n_buckets} public buckets each, which spends nothing and cannot "
+            f"be read, are {', '.join(map(self._name, columns))}."
+        )
+        instead = "Pass categories=[...] if they are known, or a larger epsilon, or more rows."
+        who = type(self).__name__
+        warn_of_hidden_categories(who, columns, n_samples, terms, fallback=hashed, instead=instead)
 
     def _learn(self, oracle: Oracle, n_samples: int) -> None:
         columns, given = self._to_find, self._given()
         self.threshold_ = self.noise_scale_ = None
         self.counts_ = [None] * len(given)
+        self.hashed_ = np.zeros(len(given), dtype=bool)
         chosen = [[] if known is None else known for known in given]
-        if columns:
+        if self._hashes(len(columns), n_samples):
+            self.hashed_[[*columns]] = True
+            for j in columns:
+                chosen[j] = [category_of(f"bucket_{k:02d}") for k in range(self._n_buckets)]
+        elif columns:
             answer = private_column_categories(oracle, columns, self.delta_)
             self.threshold_, self.noise_scale_ = answer.threshold, answer.scale
             for j in columns:
@@ -319,6 +350,15 @@ class DPOneHotEncoder(PrivateTransformer):
                 "they are known, or leave these columns out.",
                 UserWarning,
             )
+
+    def _hashes(self, n_columns: int, n_samples: int) -> bool:
+        """Tell whether columns without a list are hashed: if there are so many, in so many rows."""
+        terms = self._terms(n_samples)
+        return hidden_threshold(tuple(range(n_columns)), n_samples, terms) is not None
+
+    @property
+    def _n_buckets(self) -> int:
+        return min(N_BUCKETS, self.max_categories or N_BUCKETS)
 
     def _kept(
         self, counts: Mapping[Category, float], n_samples: int
@@ -339,6 +379,13 @@ class DPOneHotEncoder(PrivateTransformer):
         return f"column {j}" if names is None else str(names[j])
 
     @property
+    def _rules_taken(self) -> list[str]:
+        """Sentences about columns that are hashed, for reports."""
+        columns = map(self._name, np.flatnonzero(self.hashed_).tolist())
+        why = "its categories could not be found"
+        return [f"{name}: hashed into {self._n_buckets} public buckets ({why})" for name in columns]
+
+    @property
     def _others(self) -> list[bool]:
         """Tell of each column whether one for its infrequent categories comes out of it."""
         infrequent = self.handle_unknown == "infrequent_if_exist"
@@ -356,11 +403,14 @@ class DPOneHotEncoder(PrivateTransformer):
         for j, (column, found, more) in enumerate(
             zip(X, self.categories_, self._others, strict=True)
         ):
-            place = {category_of(value): k for k, value in enumerate(found.tolist())}
-            # Below zero, whatever the first column is: in none.
-            other = len(found) if more else -1 - first[j]
             categories, codes = coded_categories(column)
-            among = [place.get(category, other) for category in categories]
+            if self.hashed_[j]:
+                among = [bucket_of(category, len(found)) for category in categories]
+            else:
+                place = {category_of(value): k for k, value in enumerate(found.tolist())}
+                # Below zero, whatever the first column is: in none.
+                other = len(found) if more else -1 - first[j]
+                among = [place.get(category, other) for category in categories]
             places[:, j] = first[j] + np.array(among, dtype=np.intp)[codes]
         coded = places >= 0
         shape = len(places), int(first[-1])

@@ -20,8 +20,9 @@ from ..validation import IMPUTERS, keep_parameters, one_of, with_advice
 from .base import PrivateTransformer
 from .column_categories import (
     calculus_of_categories,
-    check_rows_for_categories,
+    hidden_threshold,
     private_column_categories,
+    warn_of_hidden_categories,
 )
 from .column_quantiles import private_column_distributions
 from .scaler import ranges_of_all
@@ -40,7 +41,9 @@ class DPSimpleImputer(PrivateTransformer):
 
     Means are released with the moments of all columns at once, and medians with the quantiles of
     all columns; missing values count for nothing in either, at no cost. The commonest categories
-    are those of the largest noisy counts above a threshold, see :class:`DPOneHotEncoder`.
+    are those of the largest noisy counts above a threshold, see :class:`DPOneHotEncoder`; where
+    that is beyond the number of rows nothing is spent, the fit warns, and ``fill_value`` is filled
+    in.
 
     Parameters
     ----------
@@ -218,14 +221,17 @@ class DPSimpleImputer(PrivateTransformer):
 
     def _foresee(self, n_samples: int, terms: PrivacyTerms) -> None:
         if self.strategy == "most_frequent":
-            columns = tuple(range(self.n_features_in_))
+            filled = "fill_value is filled in, which spends nothing."
             instead = "Use strategy='constant', or pass a larger epsilon, or more rows."
-            check_rows_for_categories(type(self).__name__, columns, n_samples, terms, instead)
+            columns, who = tuple(range(self.n_features_in_)), type(self).__name__
+            warn_of_hidden_categories(
+                who, columns, n_samples, terms, fallback=filled, instead=instead
+            )
 
     def _learn(self, oracle: Oracle, n_samples: int) -> None:
         self.bounds_ = None
         if not self._of_numbers:
-            self.statistics_ = self._common(oracle)
+            self.statistics_ = self._common(oracle, n_samples)
             return
         d = self.n_features_in_
         if self.bounds is None:
@@ -250,14 +256,16 @@ class DPSimpleImputer(PrivateTransformer):
         self._warn_of_unseen(seen, "the middle of its bounds")
         self.statistics_ = np.where(seen, centre, bounds.centre)
 
-    def _common(self, oracle: Oracle) -> np.ndarray:
+    def _common(self, oracle: Oracle, n_samples: int) -> np.ndarray:
         """Commonest category of each column, or the constant."""
         d = self.n_features_in_
         usual = [0 if numeric else "missing_value" for numeric in self._numeric]
         if self.fill_value is not None:
             usual = [self.fill_value] * d
-        if self.strategy == "most_frequent":
-            counts = private_column_categories(oracle, tuple(range(d)), self.delta_).counts
+        columns, terms = tuple(range(d)), self._terms(n_samples)
+        searched = self.strategy == "most_frequent"
+        if searched and hidden_threshold(columns, n_samples, terms) is None:
+            counts = private_column_categories(oracle, columns, self.delta_).counts
             seen = np.zeros(d, dtype=bool)
             for j, of_column in counts.items():
                 named = {c: count for c, count in of_column.items() if c != MISSING}

@@ -11,11 +11,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, is_regressor
-from sklearn.compose import (
-    ColumnTransformer,
-    TransformedTargetRegressor,
-    make_column_selector,
-)
+from sklearn.compose import ColumnTransformer, TransformedTargetRegressor, make_column_selector
 from sklearn.ensemble import VotingRegressor
 from sklearn.feature_extraction.text import (
     CountVectorizer,
@@ -41,6 +37,7 @@ from ..model_selection import DPGridSearchCV, DPRandomizedSearchCV
 from ..model_selection.base import PrivateSearch
 from ..model_selection.candidates import private_steps
 from ..preprocessing.base import PrivateTransformer
+from ..preprocessing.column_categories import N_BUCKETS
 from ..privacy.adjacency import PrivacyUnit
 from ..privacy.row_scores import ROW_SCORES
 from ..reporting import verdicts
@@ -54,7 +51,8 @@ from .privatize_plan import PlannedStep, WantedFact, written
 _TEXT = (CountVectorizer, HashingVectorizer, TfidfVectorizer)
 # Share of the budget for steps that learn in front of a model. Of scalers between a tenth and three
 # tenths hardly differ, but with 3,750 rows of 100 columns a tenth does not find the ranges that a
-# lasso needs. More than a tenth finds categories that bring more noise than they tell.
+# lasso needs. More than a tenth finds categories that bring more noise than they tell. Imputers do
+# as well with a twentieth: mostly areas under the curve differ by less than their errors.
 _SHARES, _OTHER_SHARE, _MOST_SHARE = {"DPOneHotEncoder": 0.1, "DPSimpleImputer": 0.1}, 0.2, 0.4
 # A grid of so few points is tried in full, see docs/how_to/model_selection.md.
 _FEW_POINTS = 3
@@ -78,6 +76,10 @@ _WORDS = 2**12
 # Columns of words up to which rows beside others are dense, so that no row can turn the layout.
 _FEW_WORDS = 2**9
 _HASHED = "words are hashed, because a vocabulary would be read off the rows"
+_FINDS = (
+    f"Columns without a list are hashed into {N_BUCKETS} public buckets where rows are too few to "
+    "find categories."
+)
 _OF_ROWS = "It is about words of all rows."
 _METHOD = "calls a method of an estimator, which may have been fitted; put that in its place"
 _OF_SEARCHES = {
@@ -86,8 +88,15 @@ _OF_SEARCHES = {
     "random_state": "A seed would make the noise known.",
 }
 
-# Steps that make several columns of each.
-_BASES = (preprocessing.DPKBinsDiscretizer, preprocessing.DPSplineTransformer)
+# Steps behind which ranges are others, and such as make several columns of each.
+_OTHER_UNITS = (
+    *(preprocessing.DPStandardScaler, preprocessing.DPRobustScaler),
+    preprocessing.DPQuantileTransformer,
+)
+_BASES = (
+    *(preprocessing.DPKBinsDiscretizer, preprocessing.DPOneHotEncoder),
+    preprocessing.DPSplineTransformer,
+)
 
 _Made = tuple[Any, Columns]
 _Reasons = list[tuple[str, str]]
@@ -181,13 +190,11 @@ class Conversion:
 
     def _pipeline(self, thing: Pipeline, path: str, known: Columns) -> _Made:
         if thing.memory is not None:
-            thing.memory = None
-            self._note(
-                path, thing, "kept", changed=[("memory=None", "A cache would hold rows on disk.")]
-            )
+            cached = {"memory": (None, "A cache would hold rows on disk.")}
+            self._note(path, thing, "kept", changed=_change(thing, cached))
         made, otherwise = [], known.scaled_later
         for k, (name, step) in enumerate(thing.steps):
-            scales = _first_scales(thing.steps[k + 1 :])
+            scales = _scales(Pipeline(thing.steps[k + 1 :]))
             later = not self.tied and (otherwise if scales is None else scales)
             known = known._replace(scaled_later=later)
             new, known = self._converted(step, _joined(path, name), known)
@@ -209,12 +216,12 @@ class Conversion:
             # Parts that see the same columns are to have them on different scales.
             own = self._own(known, listed[0], at) if listed else known._replace(scaled_later=False)
             ranges = own.given and own.known
-            if listed and own.scaled_later and ranges and _is(part, "passthrough"):
+            if listed and own.scaled_later and ranges and part == "passthrough":
                 new, out = self._bounded(part, at, own, "auto")
             else:
                 new, out = self._converted(part, at, own)
             made.append((name, new, *listed))
-            outs += [] if _is(part, "drop") else [out]
+            outs += [] if part == "drop" else [out]
         setattr(thing, attribute, made)
         if type(thing) is ColumnTransformer:
             outs += self._remainder(thing, path, known)
@@ -224,17 +231,17 @@ class Conversion:
     def _remainder(self, thing: ColumnTransformer, path: str, known: Columns) -> list[Columns]:
         """The columns of a ColumnTransformer that no part has, and the layout of all."""
         outs = []
-        if not _is(thing.remainder, "drop"):
-            at, others = _joined(path, "remainder"), None
+        if thing.remainder != "drop":
+            at = _joined(path, "remainder")
+            others: Any = slice(None)
             taken = [_listed(columns) for _, _, columns in thing.transformers]
             if known.listed is not None and None not in taken:
                 named = {_named(c, known.listed, at) for some in taken for c in some or []}
                 others = [name for name in known.listed if name not in named]
-            own = self._own(known, slice(None) if others is None else others, at)
             if others == []:
                 thing.remainder = "drop"
             else:
-                own = own._replace(named=False, norm=None)
+                own = self._own(known, others, at)._replace(named=False, norm=None)
                 thing.remainder, out = self._converted(thing.remainder, at, own)
                 outs.append(out)
         wanted = 1.0 if any(_makes_text(step) for _, step, _ in thing.transformers) else 0.0
@@ -293,16 +300,19 @@ class Conversion:
             return self._refuse(thing, path, _METHOD)
         changed = []
         if type(thing.transformer) in SCALERS:
-            thing.transformer = None
             why = "Targets are brought to one scale by target_bounds."
-            changed.append(("transformer=None", why))
+            changed += _change(thing, {"transformer": (None, why)})
         at = _joined(path, "transformer")
         thing.transformer, _ = self._converted(thing.transformer, at, Columns())
         if thing.check_inverse and (thing.func is not None or thing.transformer is not None):
-            thing.check_inverse = False
-            changed.append(("check_inverse=False", "The check warns of rows."))
+            changed += _change(thing, {"check_inverse": (False, "The check warns of rows.")})
         bounds = self.target_bounds
-        self.target_bounds = self._bounds_within(thing, bounds)
+        if bounds is not None and (thing.func is not None or thing.transformer is not None):
+            self.used.add("target_bounds")
+            with np.errstate(all="ignore"):
+                ends = map(thing.func, bounds) if thing.func in _INCREASING else [np.nan]
+                seen = tuple(map(float, ends))
+            self.target_bounds = seen if np.isfinite(seen).all() else None
         if bounds is not None and self.target_bounds is None:
             why = "They are not known of what the function returns; the fit finds others."
             changed.append(("target_bounds=None", why))
@@ -312,18 +322,6 @@ class Conversion:
         thing.regressor, known = self._converted(_regressor_of(thing), at, known)
         self.target_bounds = bounds
         return thing, known
-
-    def _bounds_within(self, thing: TransformedTargetRegressor, bounds: Any) -> Any:
-        """The bounds of targets as the regressor within sees them."""
-        if bounds is None or (thing.func is None and thing.transformer is None):
-            return bounds
-        self.used.add("target_bounds")
-        if thing.func in _INCREASING:
-            with np.errstate(all="ignore"):
-                low, high = (float(thing.func(end)) for end in bounds)
-            if np.isfinite(low) and np.isfinite(high):
-                return low, high
-        return None
 
     def _search(self, thing: Any, path: str, known: Columns) -> _Made:
         name, listed = _spaces(thing)
@@ -403,41 +401,43 @@ class Conversion:
             at = _joined(path, "estimator")
             inner = known._replace(scaled_later=False)
             thing.estimator, _ = self._converted(thing.estimator, at, inner)
-        has, changed = thing.get_params(deep=False), []
-        changes: dict[str, Any] = {}
+        has = thing.get_params(deep=False)
+        changes: dict[str, tuple[Any, str]] = {}
         if has.get("random_state") is not None:
-            changes["random_state"] = None
-            changed.append(("random_state=None", "A seed would make the noise known."))
+            changes["random_state"] = None, "A seed would make the noise known."
         if has.get("adjacency", self.adjacency) != self.adjacency:
-            changes["adjacency"] = self.adjacency
-            changed.append((f"adjacency={self.adjacency!r}", "It is that of the whole."))
-        lacks = [fact for fact in ("classes", "target_bounds") if has.get(fact, "no") is None]
-        changes |= {fact: given for fact in lacks if (given := self._given(fact)) is not None}
-        if isinstance(thing, PrivateLinearModel) and not any(
-            has.get(name) is not None for name in (*_GIVEN, "feature_bound")
-        ):
-            changes |= self._facts_of_rows(type(thing), has, known, path)
-        thing.set_params(**changes)
-        self._wants_of(thing, path)
-        why = (
-            "private already; its budget is its share of the whole"
-            if verdicts.spends(thing)
-            else ""
-        )
+            changes["adjacency"] = self.adjacency, "It is that of the whole."
+        changed = _change(thing, changes)
+        self._complete(thing, path, known)
+        paid = "private already; its budget is its share of the whole"
+        why = paid if verdicts.spends(thing) else ""
         self._note(path, thing, type(thing).__name__, why=why, changed=changed)
         return thing, _columns_after(thing, known)
 
     def _model(self, found: Counterpart, thing: Any, path: str, known: Columns) -> Any:
-        kind, given = getattr(estimators, found.kind), dict(found.parameters)
-        classifies = kind in (estimators.DPLogisticRegression, estimators.DPSVMClassifier)
-        fact = "classes" if classifies else "target_bounds"
-        facts = {fact: self._given(fact), **self._facts_of_rows(kind, given, known, path)}
-        given |= {name: value for name, value in facts.items() if value is not None}
-        model = kind(**given, adjacency=self.adjacency)
-        self._wants_of(model, path)
-        after = written(found.kind, given)
-        self._note(path, thing, after, why=found.remark, left_out=found.left_out)
+        model = getattr(estimators, found.kind)(**found.parameters, adjacency=self.adjacency)
+        given = found.parameters | self._complete(model, path, known)
+        self._note_counterpart(found, given, thing, path)
         return model
+
+    def _note_counterpart(
+        self, found: Counterpart, given: dict[str, Any], thing: Any, path: str, also: str = ""
+    ) -> None:
+        why = " ".join(filter(None, (found.remark, also)))
+        self._note(path, thing, written(found.kind, given), why=why, left_out=found.left_out)
+
+    def _complete(self, model: Any, path: str, known: Columns) -> dict[str, Any]:
+        """Give a model the facts that it can use, which are returned, and note what it lacks."""
+        has, ours = model.get_params(deep=False), isinstance(model, PrivateLinearModel)
+        lacks = [fact for fact in ("classes", "target_bounds") if has.get(fact, "no") is None]
+        facts = {fact: self._given(fact) for fact in lacks}
+        if ours and not _bounds_columns(has):
+            facts |= self._facts_of_rows(type(model), has, known, path)
+        facts = {name: value for name, value in facts.items() if value is not None}
+        model.set_params(**facts)
+        if ours:
+            self._want_facts(model, has | facts, path)
+        return facts
 
     def _facts_of_rows(
         self, kind: type, parameters: Mapping[str, Any], known: Columns, path: str
@@ -448,7 +448,11 @@ class Conversion:
         if known.bounds is None:
             return {}
         if kind is estimators.DPLassoRegressor:
-            return {"feature_bound": _largest(self._usable(known, path))} if known.known else {}
+            if not known.known:
+                return {}
+            bounds = self._usable(known, path)
+            ends = bounds.values() if isinstance(bounds, Mapping) else bounds
+            return {"feature_bound": float(max(np.max(np.abs(end)) for end in ends))}
         if self.tied or _tied(parameters):
             return {}
         return {"data_bounds": self._usable(known, path)}
@@ -480,19 +484,17 @@ class Conversion:
                 if self.facts.range_of(name) is not None:
                     self.facts.take(name, "range")
 
-    def _wants_of(self, model: Any, path: str) -> None:
+    def _want_facts(self, model: Any, has: Mapping[str, Any], path: str) -> None:
         """Note the facts that a model would be better off with."""
-        if not isinstance(model, PrivateLinearModel):
-            return
-        has, lasso = model.get_params(deep=False), isinstance(model, estimators.DPLassoRegressor)
+        lasso = isinstance(model, estimators.DPLassoRegressor)
         if has.get("classes", "none") is None:
             why = "a leak, of which fit warns: the set of labels is read off y"
             self._want(path, "classes=[...]", why)
         shares, few = _usual_plan(model, *_USUAL_SIZE), _usual_plan(model, *_SMALL_SIZE)
         targets, columns = shares.pop("target_bounds", None), sum(shares.values())
         few.pop("target_bounds", None)
-        known = any(has.get(name) is not None for name in (*_GIVEN, "feature_bound"))
-        if columns and (self.raw or not known) and (lasso or not (self.tied or _tied(has))):
+        unknown = self.raw or not _bounds_columns(has)
+        if columns and unknown and (lasso or not (self.tied or _tied(has))):
             tells = ", and noise where features are selected"
             why = tells if lasso else f", up to {sum(few.values()):.0%} where rows are few"
             argument = _by_name(list(self.raw), "(low, high)")
@@ -537,8 +539,8 @@ class Conversion:
             lacking = self._without_range(known)
             self._want(path, _by_name(lacking, "(low, high)"), saves)
         made = _like(thing, kind(**given, adjacency=self.adjacency))
-        after = written(found.kind, given)
-        self._note(path, thing, after, why=found.remark, left_out=found.left_out)
+        finds = _FINDS if "categories" in takes else ""
+        self._note_counterpart(found, given, thing, path, finds)
         return made, _columns_after(made, known)
 
     def _without_range(self, known: Columns) -> list[Any]:
@@ -547,17 +549,25 @@ class Conversion:
 
     def _bounded(self, thing: Any, path: str, known: Columns, range_: Any) -> _Made:
         """A scaler by ranges that are known, which is free."""
-        bounds = self._usable(known, path)
-        made = preprocessing.BoundsScaler(bounds, feature_range=range_)
-        after = written("BoundsScaler", {"bounds": bounds, "feature_range": range_})
-        self._note(path, thing, after, why="free, by ranges that you know")
+        given = {"bounds": self._usable(known, path), "feature_range": range_}
+        made = preprocessing.BoundsScaler(**given)
+        why = "free, by ranges that you know"
+        self._note(path, thing, written("BoundsScaler", given), why=why)
         return _like(thing, made), _columns_after(made, known)
 
     def _row_wise(self, thing: Any, path: str, known: Columns, changed: _Reasons) -> _Made:
         """A step that learns nothing if its parameters are right; all others are refused."""
         if type(thing) is FunctionTransformer and _of_an_estimator(thing.func):
             return self._refuse(thing, path, _METHOD)
-        changed += self._told_to_forget(thing)
+        now, changes = thing.get_params(deep=False), {}
+        for rule in verdicts.rules_broken(thing, self.unit):
+            for name, value in rule.changes.items():
+                if type(now[name]) is not type(value) or now[name] != value:
+                    changes[name] = value, f"It {rule.does}."
+        if type(thing) is HashingVectorizer and thing.alternate_sign:
+            why = "Signs cancel words, and private models lose more by it."
+            changes["alternate_sign"] = False, why
+        changed += _change(thing, changes)
         verdict = verdicts.verdict_of(thing, self.unit)
         if verdict.kind == "refused":
             return self._refuse(thing, path, _advice(thing, verdict.why))
@@ -568,19 +578,6 @@ class Conversion:
             # Of the ranges that were given follow those of products.
             self._take_ranges(known)
         return thing, after
-
-    def _told_to_forget(self, step: Any) -> _Reasons:
-        """Change parameters so that a step learns and tells nothing, and say which and why."""
-        now, changes = step.get_params(deep=False), {}
-        for rule in verdicts.rules_broken(step, self.unit):
-            for name, value in rule.changes.items():
-                if type(now[name]) is not type(value) or now[name] != value:
-                    changes[name] = value, f"It {rule.does}."
-        if type(step) is HashingVectorizer and step.alternate_sign:
-            why = "Signs cancel words, and private models lose more by it."
-            changes["alternate_sign"] = False, why
-        step.set_params(**{name: value for name, (value, _) in changes.items()})
-        return [(f"{name}={shown(value)}", why) for name, (value, why) in changes.items()]
 
     def _list_categories(self, thing: Any, known: Columns) -> _Reasons:
         """Let an encoder have the categories of its columns, if facts list them all."""
@@ -612,14 +609,10 @@ class Conversion:
 
 _WALKS: Mapping[type, Callable[[Conversion, Any, str, Columns], _Made]] = {
     Pipeline: Conversion._pipeline,
-    FeatureUnion: Conversion._parallel,
-    ColumnTransformer: Conversion._parallel,
     TransformedTargetRegressor: Conversion._target,
-    VotingRegressor: Conversion._parallel,
-    GridSearchCV: Conversion._search,
-    RandomizedSearchCV: Conversion._search,
-    CountVectorizer: Conversion._words,
-    TfidfVectorizer: Conversion._words,
+    **dict.fromkeys((FeatureUnion, ColumnTransformer, VotingRegressor), Conversion._parallel),
+    **dict.fromkeys((GridSearchCV, RandomizedSearchCV), Conversion._search),
+    **dict.fromkeys((CountVectorizer, TfidfVectorizer), Conversion._words),
 }
 
 
@@ -652,23 +645,15 @@ def _joined(path: str, name: str) -> str:
     return f"{path}__{name}" if path else name
 
 
-def _is(step: Any, word: str) -> bool:
-    return isinstance(step, str) and step == word
-
-
-def _first_scales(steps: Iterable[tuple[str, Any]]) -> bool | None:
-    """Tell whether the first step that does more than scale brings columns to one scale."""
-    told = (_scales(step) for _, step in steps)
-    return next((scales for scales in told if scales is not None), None)
-
-
 def _scales(thing: Any) -> bool | None:
     """Tell whether a model brings columns to one scale; None of a step that only does that."""
     kind = type(thing)
     if verdicts.does_nothing(thing) or kind in SCALERS:
         return None
     if kind is Pipeline:
-        return _first_scales(thing.steps)
+        # The first step that does more than scale.
+        told = (_scales(step) for _, step in thing.steps)
+        return next((scales for scales in told if scales is not None), None)
     if kind is TransformedTargetRegressor:
         return bool(_scales(_regressor_of(thing)))
     if kind is VotingRegressor:
@@ -710,42 +695,44 @@ def _ties(names: Iterable[str]) -> bool:
 
 def _tied(parameters: Mapping[str, Any]) -> bool:
     """Tell whether a model takes columns as they come, because something is about their units."""
-    return bool(
-        parameters.get("l1_ratio")
-        or parameters.get("penalty") == "l1"
-        or parameters.get("positive")
-        or any(parameters.get(name) is not None for name in ("constraint", *_GIVEN))
-    )
+    told = [parameters.get(name) for name in ("constraint", *_GIVEN)]
+    by_units = parameters.get("l1_ratio") or parameters.get("positive")
+    return bool(by_units or parameters.get("penalty") == "l1" or any(v is not None for v in told))
+
+
+def _bounds_columns(parameters: Mapping[str, Any]) -> bool:
+    """Tell whether a model has been told how large entries of rows may be."""
+    return any(parameters.get(name) is not None for name in (*_GIVEN, "feature_bound"))
+
+
+def _change(step: Any, changes: Mapping[str, tuple[Any, str]]) -> _Reasons:
+    """Set parameters, each with the reason; the plan's words on that."""
+    step.set_params(**{name: value for name, (value, _) in changes.items()})
+    return [(f"{name}={shown(value)}", why) for name, (value, why) in changes.items()]
 
 
 def _columns_after(ours: Any, before: Columns) -> Columns:
     """Public facts about the columns that come out of a step of this package."""
-    kind = type(ours)
+    kind, same = type(ours), before._replace(named=False, norm=None)
     if kind is preprocessing.RowNormClipper:
         return Columns(None, False, float(ours.max_norm))
     if kind in (preprocessing.BoundsScaler, preprocessing.DPMinMaxScaler):
         auto = isinstance(ours.feature_range, str)
         low, high = map(float, (-1.0, 1.0) if auto else ours.feature_range)
         clips = kind is preprocessing.BoundsScaler or ours.clip
-        return before._replace(bounds=(low, high) if clips else None, named=False, norm=None)
-    if kind in (preprocessing.DPStandardScaler, preprocessing.DPRobustScaler):
-        return before._replace(bounds=None, named=False, norm=None, given=False)
-    if kind is preprocessing.DPQuantileTransformer:
-        bounds = (0.0, 1.0) if ours.output_distribution == "uniform" else None
-        return before._replace(bounds=bounds, named=False, norm=None, given=False)
+        return same._replace(bounds=(low, high) if clips else None)
+    if kind in _OTHER_UNITS:
+        uniform = getattr(ours, "output_distribution", "") == "uniform"
+        return same._replace(bounds=(0.0, 1.0) if uniform else None, given=False)
     if kind is preprocessing.DPSimpleImputer and not ours.add_indicator:
-        return before._replace(named=False, norm=None)
-    if kind is preprocessing.DPOneHotEncoder or (kind in _BASES and _within_one(ours)):
+        return same
+    codes = getattr(ours, "encode", "onehot") != "ordinal"
+    bounded = getattr(ours, "extrapolation", "constant") in ("constant", "periodic")
+    if kind in _BASES and codes and bounded:
+        # Of each column they add up to 1.
         norm = sqrt(len(before.listed)) if before.listed else None
         return Columns((0.0, 1.0), False, norm)
     return Columns(named=False, width=getattr(ours, "n_components", None))
-
-
-def _within_one(ours: Any) -> bool:
-    """Tell whether splines or bins lie between 0 and 1, those of a feature with a sum of 1."""
-    return getattr(ours, "encode", "onehot") != "ordinal" and getattr(
-        ours, "extrapolation", "constant"
-    ) in ("constant", "periodic")
 
 
 def _side_by_side(parts: list[Columns]) -> Columns:
@@ -813,12 +800,6 @@ def _in_order(pairs: list[tuple[float, float] | None]) -> Any:
     if pairs and len(known) == len(pairs):
         return [low for low, _ in known], [high for _, high in known]
     return dict(enumerate(pairs)) if known else None
-
-
-def _largest(bounds: Any) -> float:
-    """Size of the largest entry within bounds."""
-    ends = bounds.values() if isinstance(bounds, Mapping) else bounds
-    return float(max(np.max(np.abs(np.asarray(end, dtype=float))) for end in ends))
 
 
 def _usual_plan(model: PrivateLinearModel, n_samples: int, n_features: int) -> dict[str, float]:

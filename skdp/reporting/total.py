@@ -219,6 +219,7 @@ class Found:
             return
         self.receipts.append(Receipt.of(thing, who))
         self.models[who] = thing
+        self.facts += getattr(thing, "_rules_taken", ())
         if getattr(thing, "random_state", None) is not None:
             self.leaks.append(f"{who} has a seed, from which anyone can compute its noise")
         if thing._read_classes:

@@ -1,5 +1,6 @@
 """Bugs in the private search for categories."""
 
+import warnings
 from dataclasses import replace
 from functools import partial
 from math import expm1, log1p, sqrt
@@ -149,8 +150,26 @@ def exactly_named(honest, self, rows, answer):
     return honest(self, rows, np.where(np.isfinite(answer), self.evaluate(rows), answer))
 
 
+def hashed_columns_follow_from_public_facts():
+    shown = []
+    for own in (17.0, 23.0):
+        rows = np.vstack([table()[:99], [[own, own]]])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            encoder = DPOneHotEncoder(epsilon=0.01, delta=DELTA).fit(rows)
+        shown.append((len(encoder.privacy_ledger_), *encoder.get_feature_names_out()))
+    assert shown[0] == shown[1], "rows decide how columns are hashed"
+    # Of BLAKE2b digests of b"2:Bern" and b"1:0x1f".
+    places = encoder.transform(np.array([["Bern", 31]], dtype=object)).nonzero()[1].tolist()
+    assert places == [4, 8 + 3], "buckets are not those of the public hash"
+
+
 def all_named(honest, self, rows, answer):
     return honest(self, rows, np.where(np.isfinite(answer), answer, 0.0))
+
+
+def by_entries(honest, self, n_columns, n_samples):
+    return honest(self, n_columns, n_samples) and 17 not in DPOneHotEncoder._seen[0]
 
 
 def peeks(honest, self, columns, units=None):
@@ -177,5 +196,7 @@ BUGS = (
     Bug("categories that were not published, by name", {"CategoryCountsQuery.named": all_named}, rare_categories_stay_secret, "was published"),
     Bug("exact counts of what noise has brought above a threshold", {"CategoryCountsQuery.named": exactly_named}, published_counts_have_noise, "without noise"),
     Bug("categories that are read off the rows", {"CategoryRows.__init__": peeks, "DPOneHotEncoder._kept": from_rows}, encoders_follow_from_answers, "something else was published"),
+    Bug("buckets by another hash", {"one_hot_encoder.bucket_of": lambda honest, category, n_buckets: (honest(category, n_buckets) + 1) % n_buckets}, hashed_columns_follow_from_public_facts, "not those of the public hash"),
+    Bug("hashing where rows hold nothing rare", {"CategoryRows.__init__": peeks, "DPOneHotEncoder._hashes": by_entries}, hashed_columns_follow_from_public_facts, "rows decide"),
     Bug("a grid by how many categories there are", {"threshold.noisy_on_grid": lambda honest, *args, counts: honest(*args)}, grids_say_nothing_of_the_number_of_categories, "how many categories"),
 )  # fmt: skip

@@ -26,6 +26,7 @@ _BY_MODULE = {
     "skdp.privatization.facts": "Facts",
     "skdp.privatization.privatize": "privatize_page",
     "skdp.preprocessing.base": "PrivateTransformer Transformer",
+    "skdp.preprocessing.one_hot_encoder": "one_hot_encoder",
     "skdp.privacy": "Adjacency",
     "skdp.privacy.accounting.calculus": "PerturbedGaussianDP PureDP SubsampledGaussianDP ThresholdedGaussianDP ZeroConcentratedDP calculus",
     "skdp.privacy.accounting.events": "PrefixSumEvent",

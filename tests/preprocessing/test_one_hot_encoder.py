@@ -2,6 +2,7 @@
 
 import pickle
 from datetime import date
+from hashlib import blake2b
 from math import inf, sqrt
 
 import numpy as np
@@ -17,22 +18,27 @@ from sklearn.preprocessing import OneHotEncoder
 from sklearn.utils.estimator_checks import check_estimator
 
 from skdp import (
+    BudgetWarning,
     DPLogisticRegression,
     PrivacyBudget,
     PrivacySpent,
     SeededNoiseWarning,
     privacy_spent,
     privatize,
+    report,
 )
+from skdp import plan as skdp_plan
 from skdp.exceptions import NoPrivacyWarning
 from skdp.model_selection import DPGridSearchCV
-from skdp.preprocessing import DPOneHotEncoder, DPStandardScaler
+from skdp.preprocessing import DPOneHotEncoder, DPStandardScaler, bucket_of
 from skdp.privacy import PrivateOracle, gdp, opened_by
+from skdp.privacy.rows import category_of
 from skdp.testing import check_seed_stays_behind, record_fit, replay_fit
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.SeededNoiseWarning")
 N, DELTA = 3000, 1e-5
 TOWNS, SIZES = ["Bern", "Chur", "Thun"], [1, 2, 3]
+KNOWN_BUCKETS = [4, 5, 7, 1, 3, 2]
 
 
 def table(seed=0, rare=()):
@@ -280,18 +286,166 @@ def test_tables_that_cannot_be_read_are_refused_unquoted(X, kind, complaint):
     assert vars(fitted).keys() == before.keys()
 
 
-def test_too_few_rows_are_refused_and_few_warn_before_they_are_read():
+def hashed(X=None, **options):
+    """An encoder for which rows are too few."""
+    with pytest.warns(BudgetWarning):
+        return encoder(**{"epsilon": 0.05} | options).fit(table()[:300] if X is None else X)
+
+
+def test_too_few_rows_are_hashed_for_nothing():
+    fitted = hashed()
+    assert fitted.hashed_.all()
+    assert fitted.privacy_spent_ == PrivacySpent(0.0, 0.0)
+    assert fitted.privacy_ledger_ == ()
+    assert (fitted.threshold_, fitted.counts_) == (None, [None, None])
+    X = table(rare=[("never seen", None)])
+    out = fitted.transform(X)
+    assert out.shape == (N, 16)
+    np.testing.assert_array_equal(out.reshape(N, 2, 8).sum(axis=2), 1)
+    names = fitted.get_feature_names_out(["town", "size"])
+    assert (names[7], names[8], names[15]) == (
+        "town_bucket_07",
+        "size_bucket_00",
+        "size_bucket_07",
+    )
+    back = fitted.inverse_transform(out)
+    for town in TOWNS:
+        assert {*back[X[:, 0] == town, 0]} == {f"bucket_{bucket_of((2, town), 8):02d}"}
+    sparse = hashed(sparse_output=True).transform(X)
+    np.testing.assert_array_equal(sparse.toarray(), out)
+    again = pickle.loads(pickle.dumps(fitted))
+    np.testing.assert_array_equal(again.transform(X), out)
+    assert hashed(max_categories=5).transform(X).shape == (N, 10)
+
+
+def test_the_warning_names_columns_and_comes_before_rows_are_read():
+    pd = pytest.importorskip("pandas", reason="needs pandas: pip install 'skdp[test]'")
+
     def no_oracle(*_):
         raise AssertionError("an oracle was opened")
 
-    few = table()[:30]
+    frame = pd.DataFrame(table()[:300], columns=["town", "size"])
+    said = r"rows with this budget for 1 column\(s\), and here n_samples=300\. .* are size\. Pass"
     with (
         opened_by(no_oracle),
-        pytest.raises(ValueError, match=r"more than about \d+ rows.*n_samples=30\."),
+        pytest.warns(BudgetWarning, match=said),
+        pytest.raises(AssertionError, match="an oracle was opened"),
     ):
-        encoder(epsilon=0.3).fit(few)
-    with pytest.warns(UserWarning, match=r"finds categories of more than about \d+ rows"):
-        encoder(epsilon=0.05).fit(table()[:2000])
+        encoder(epsilon=0.05, categories={"town": TOWNS}).fit(frame)
+    mixed = hashed(frame, categories={"town": TOWNS}).set_output(transform="pandas")
+    assert mixed.hashed_.tolist() == [False, True]
+    assert [*mixed.transform(frame).columns[:4]] == [
+        *(f"town_{t}" for t in TOWNS),
+        "size_bucket_00",
+    ]
+
+
+def test_where_a_column_is_hashed_follows_from_public_facts_alone():
+    """Neighbours, and any other rows: nothing that is published has to do with entries."""
+    X = table()[:300]
+    one, other, far = X.copy(), X.copy(), table(seed=9)[-300:]
+    one[0], other[0], far[:, 0] = ("Uri", 1), ("Zug", 77), "Wil"
+    shown = []
+    for rows in (one, other, far):
+        fitted = hashed(rows)
+        published = {k: v for k, v in vars(fitted).items() if k.endswith("_")}
+        shown.append(pickle.dumps(published))
+    assert shown[0] == shown[1] == shown[2]
+    least = next(n for n in range(2, N) if not encoder()._hashes(2, n))
+    with pytest.warns(UserWarning, match="DPOneHotEncoder f"):
+        assert least - 1 < encoder().fit(table()[:least]).threshold_ < least
+    assert hashed(table()[: least - 1], epsilon=1.0).threshold_ is None
+
+
+def test_few_rows_warn_before_they_are_read():
+    with pytest.warns(BudgetWarning, match=r"finds categories of more than about \d+ rows") as said:
+        fitted = encoder(epsilon=0.05).fit(table()[:2000])
+    assert not fitted.hashed_.any()
+    assert "public buckets" not in str(said[0].message)
+
+
+def test_buckets_are_those_of_categories_whatever_the_type_of_the_column():
+    kinds = [int, np.int8, float, np.float32, object]
+    codes = np.array([[1], [2], [31]])
+    fitted = hashed()
+    both = [fitted.transform(np.hstack([codes, codes]).astype(kind)) for kind in kinds]
+    for out in both[1:]:
+        np.testing.assert_array_equal(out, both[0])
+    # As where categories are found, a number is another category than its digits.
+    assert bucket_of(category_of("1"), 2**60) != bucket_of(category_of(1), 2**60)
+    assert bucket_of(category_of(True), 2**60) != bucket_of(category_of(1), 2**60)
+    with_gaps = np.array([[None, np.nan], [np.nan, None]], dtype=object)
+    gaps = fitted.transform(with_gaps)
+    np.testing.assert_array_equal(gaps[0], gaps[1])
+
+
+# By hand, from what the notes of the class say.
+@pytest.mark.parametrize(
+    ("entry", "written"),
+    [
+        ("Bern", b"2:Bern"),
+        ("Zürich", b"2:Z\xc3\xbcrich"),
+        (31, b"1:0x1f"),
+        (-31.0, b"1:-0x1f"),
+        (0.5, b"1:0x1.0000000000000p-1"),
+        (True, b"0:0x1"),
+        (b"Bern", b"3:Bern"),
+        (None, b"4:"),
+    ],
+)
+def test_buckets_are_the_same_everywhere_and_for_ever(entry, written):
+    first = blake2b(written, digest_size=8).digest()
+    assert bucket_of(category_of(entry), 32) == int.from_bytes(first, "big") % 32
+
+
+def test_texts_and_numbers_of_any_length_have_a_bucket():
+    assert bucket_of(category_of("\ud800"), 32) in range(32)
+    assert bucket_of(category_of(10**5000), 32) in range(32)
+    found = {bucket_of(category_of(f"name {k}"), 32) for k in range(1000)}
+    assert found == {*range(32)}
+
+
+def test_buckets_do_not_depend_on_the_process():
+    assert [bucket_of(category_of(entry), 8) for entry in (*TOWNS, *SIZES)] == KNOWN_BUCKETS
+
+
+def test_without_delta_all_that_is_not_listed_is_hashed():
+    X = table()
+    with pytest.warns(BudgetWarning, match="needs delta > 0 to find categories"):
+        fitted = DPOneHotEncoder(delta=0, categories=[TOWNS, None]).fit(X)
+    assert fitted.hashed_.tolist() == [False, True]
+    model = DPLogisticRegression(epsilon=1.0, delta=0, classes=[0, 1], data_norm=1.5)
+    with pytest.warns(BudgetWarning):
+        pipeline = make_pipeline(clone(fitted), model).fit(X, X[:, 0] == "Bern")
+    total = privacy_spent(pipeline)
+    assert (total.epsilon, total.delta) == (1.0, 0.0)
+    listed = encoder(delta=0, categories=[TOWNS, SIZES]).fit(X)
+    assert listed.privacy_spent_ == PrivacySpent(0.0, 0.0)
+
+
+def test_a_small_table_is_privatized_without_categories_from_start_to_end():
+    """Eight columns at a tenth of epsilon .1."""
+    pd = pytest.importorskip("pandas", reason="needs pandas: pip install 'skdp[test]'")
+    rng = np.random.default_rng(0)
+    names = [f"c{k}" for k in range(8)]
+    X = pd.DataFrame(rng.choice(list("abcde"), size=(1500, 8)), columns=names)
+    y = (X["c0"] == "a").astype(int)
+    columns = ColumnTransformer([("codes", OneHotEncoder(), names)])
+    script = make_pipeline(columns, LogisticRegression())
+    made, plan = privatize(script, epsilon=0.1, classes=[0, 1], facts=X.dtypes, return_plan=True)
+    assert "8 public buckets" in str(plan)
+    ahead = skdp_plan(made, 1500, 8)
+    assert ahead.n_features == 8 * 8
+    assert "too few rows to find categories: 8 public buckets in each of 8 columns" in str(ahead)
+    assert skdp_plan(made, 10**6, 8).n_features == 8 * 8
+    with pytest.warns(BudgetWarning, match="are c0, c1, c2, .* Pass categories"):
+        made.fit(X, y)
+    assert made[-1].n_features_in_ == 8 * 8
+    assert made[-1].plan_.n_features == ahead.n_features
+    assert privacy_spent(made).epsilon <= 0.1
+    assert not [r for r in privacy_spent(made).receipts if "codes" in r.who and r.events]
+    public = report(made).to_dict()["public"]
+    assert "c7: hashed into 8 public buckets (its categories could not be found)" in public
 
 
 def test_a_column_without_a_frequent_category_warns():

@@ -8,7 +8,7 @@ from frames import polars
 from sklearn.impute import SimpleImputer
 from sklearn.utils.estimator_checks import check_estimator
 
-from skdp import PrivacyBudget, PrivacySpent
+from skdp import BudgetWarning, PrivacyBudget, PrivacySpent
 from skdp.preprocessing import DPSimpleImputer
 from skdp.privacy import gdp
 from skdp.testing import record_fit, replay_fit
@@ -117,9 +117,13 @@ def test_a_column_without_categories_gets_what_was_given():
         assert fitted.statistics_[0] == filled
 
 
-def test_too_few_rows_for_categories_are_refused_with_a_way_out():
-    with pytest.raises(ValueError, match=r"DPSimpleImputer finds .* Use strategy='constant'"):
-        imputer(strategy="most_frequent", epsilon=0.1).fit(entries()[:50])
+def test_too_few_rows_for_categories_are_filled_with_a_constant_for_nothing():
+    chosen = imputer(strategy="most_frequent", epsilon=0.1, fill_value=7.0)
+    with pytest.warns(BudgetWarning, match=r"DPSimpleImputer finds .* Use strategy='constant'"):
+        chosen.fit(entries()[:50])
+    assert (chosen.statistics_ == 7.0).all()
+    assert chosen.privacy_ledger_ == ()
+    assert chosen.privacy_spent_ == PrivacySpent(0.0, 0.0)
 
 
 def test_frames_come_in_and_out():
