@@ -407,7 +407,8 @@ def test_missing_values_call_for_a_constant_and_not_for_the_mean(make):
 def test_message_about_labels_names_the_estimators_that_recode_them():
     refused(
         lambda: classifier().fit(X, Y + 1),
-        "Inside VotingClassifier, StackingClassifier, BaggingClassifier, OneVs",
+        "Inside VotingClassifier, StackingClassifier, BaggingClassifier",
+        "inside OneVsRestClassifier 0 and 1",
     )
 
 

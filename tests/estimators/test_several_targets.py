@@ -147,7 +147,7 @@ def test_bounds_go_by_name_for_all_targets_or_for_each():
         ([(0, 1), (0, 1), (0, 1)], "target_bounds=.*pairs"),
         (([0, 0], [1, 1]), "2 for the low ends of 3 targets"),
         (([0, 0, 1], [1, 1, 0]), "low < high"),
-        ({"first": (0, 1)}, "pair for each column, got none for second, third"),
+        ({"first": (0, 1)}, "pair for each column, got none for 'second', 'third'"),
         ((1, 0), "low < high"),
     ],
 )

@@ -390,7 +390,10 @@ def _in_an_array(labels: Any) -> np.ndarray:
             "Pass the labels."
         )
     if found is None or found.ndim != 1:
-        raise ValueError(f"{_ONE_LABEL}; got a {type(labels).__name__} of another kind or shape.")
+        raise ValueError(
+            f"{_ONE_LABEL}; got a {type(labels).__name__} of another kind or shape. Pass the "
+            "column itself, such as table['person']."
+        )
     return found
 
 
