@@ -71,7 +71,10 @@ class Transformer(BudgetedEstimator, OneToOneFeatureMixin, TransformerMixin, Bas
         """
         check_is_fitted(self)
         if is_collection(X):
-            return lazily(copy(self).set_output(transform="default").transform, X)
+            own = copy(self)
+            # Its own dictionary, which set_output would share with this one.
+            own._sklearn_output_config = {"transform": "default"}
+            return lazily(own.transform, X)
         return self._applied(self._checked(X, reset=False, copy=True))
 
     def _checked(self, X: Any, *, reset: bool, copy: bool = False) -> Any:

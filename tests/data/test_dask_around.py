@@ -122,5 +122,9 @@ def test_words_of_a_dask_dataframe_are_encoded_in_partitions():
     rng = np.random.default_rng(0)
     words = pd.DataFrame({"word": rng.choice(["a", "b"], 900)})
     encoder = DPOneHotEncoder(categories=[["a", "b"]], epsilon=1.0, sparse_output=False).fit(words)
-    found = encoder.transform(dd.from_pandas(words, npartitions=3))
-    np.testing.assert_array_equal(found.compute(), encoder.transform(words))
+    rows = dd.from_pandas(words, npartitions=3)
+    np.testing.assert_array_equal(encoder.transform(rows).compute(), encoder.transform(words))
+    # Whoever asks for a frame of pandas gets one, from either, and again.
+    encoder.set_output(transform="pandas")
+    for given in (rows, words):
+        assert list(encoder.transform(given)) == ["word_a", "word_b"]
