@@ -11,7 +11,6 @@ from sklearn.pipeline import make_pipeline
 
 distributed = pytest.importorskip("distributed", reason="needs dask: pip install 'skdp[dask]'")
 dask = pytest.importorskip("dask", reason="needs dask: pip install 'skdp[dask]'")
-dd = pytest.importorskip("dask.dataframe", reason="needs dask: pip install 'dask[dataframe]'")
 da = pytest.importorskip("dask.array", reason="needs dask: pip install 'skdp[dask]'")
 
 from skdp import DPLinearRegression, DPLogisticRegression  # noqa: E402
@@ -100,12 +99,13 @@ def test_regression_through_incremental(client):
 
 @pytest.mark.parametrize("scaler", [BoundsScaler(bounds=(-5, 5)), DPStandardScaler(epsilon=5.0)])
 @pytest.mark.parametrize("framed", [False, True])
-def test_scalers_leave_dask_collections_in_partitions_for_the_model_behind(scaler, framed):
+def test_scalers_leave_dask_collections_in_partitions_for_the_model_behind(scaler, framed, request):
     X, y = data(900)
     names = list("abcd")
     # Columns in two chunks, which no scaler could see one at a time.
     rows, targets = da.from_array(X, chunks=(300, 2)), da.from_array(y, chunks=300)
     if framed:
+        dd = request.getfixturevalue("dd")
         rows = dd.from_dask_array(rows.rechunk((300, 4)), columns=names)
         targets = dd.from_dask_array(targets, columns="y")
     model = DPLogisticRegression(classes=[0, 1], epsilon=5.0, **OPTIONS)
@@ -118,7 +118,7 @@ def test_scalers_leave_dask_collections_in_partitions_for_the_model_behind(scale
     assert chain.score(rows, targets) > 0.6
 
 
-def test_words_of_a_dask_dataframe_are_encoded_in_partitions():
+def test_words_of_a_dask_dataframe_are_encoded_in_partitions(dd):
     rng = np.random.default_rng(0)
     words = pd.DataFrame({"word": rng.choice(["a", "b"], 900)})
     encoder = DPOneHotEncoder(categories=[["a", "b"]], epsilon=1.0, sparse_output=False).fit(words)
