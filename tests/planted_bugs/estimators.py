@@ -291,5 +291,5 @@ BUGS = (
     Bug("coefficients that come back in another shape", {"PrivateLinearModel.densify": in_another_shape}, sparse_coefficients_predict_the_same),
     Bug("a model that keeps the mean of the rows", {"PrivateLinearModel._fit_part": keeps_the_mean}, models_hold_nothing_of_the_rows),
     Bug("sparse rows that are written out", {"mapped.sparse_lengths": lambda _, block, row_map: np.linalg.norm(row_map.apply(block.written_out()), axis=1)}, sparse_rows_are_never_written_out, "written out"),
-    Bug("errors that quote entries", {"reading._without_entries": lambda _, message, name: message}, errors_quote_no_entry, "quoted"),
+    Bug("errors that quote entries", {"reading._without_entries": lambda _, message, name, where: message}, errors_quote_no_entry, "quoted"),
 )  # fmt: skip
