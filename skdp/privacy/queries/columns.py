@@ -20,6 +20,8 @@ from .base import CountQuery, GaussianQuery
 # Entries vote for powers of 2 of their sizes, from the first to the second.
 LEAST_EXPONENT, LARGEST_EXPONENT = -50, 50
 EXPONENTS = LARGEST_EXPONENT - LEAST_EXPONENT + 1
+# Bits of the exponent of a double, and what is taken off them for the e of 2^(e-1) <= |x| < 2^e.
+_EXPONENT_BITS, _BIAS = 0x7FF, 1022
 _WEIGHT = sqrt(2.0)
 _OFFSET = 0.75
 # Weight of an entry that is missing: as long as the longest that is not.
@@ -65,16 +67,23 @@ class MagnitudeVotesQuery(CountQuery):
 
     def _of_block(self, block: RawBlock) -> np.ndarray:
         rows, columns, values = entries_of(block.X, self.columns)
-        votes = np.isfinite(values) & (values != 0) & (np.abs(values) != 1)
-        rows, columns, values = rows[votes], columns[votes], values[votes]
-        exponents = np.clip(np.frexp(values)[1], LEAST_EXPONENT, LARGEST_EXPONENT) - LEAST_EXPONENT
-        cells = (2 * columns + (values < 0)) * EXPONENTS + exponents
-        entries = np.bincount(rows, minlength=len(block.y))
-        counted = divided_votes(entries, block.bounded_weights)
+        votes = np.isfinite(values)
+        votes &= values != 0
+        votes &= np.abs(values) != 1
+        # Those of subnormal numbers are too large, and below the least all the same.
+        exponents = ((values.view(np.int64) >> 52) & _EXPONENT_BITS) - _BIAS
+        np.clip(exponents, LEAST_EXPONENT, LARGEST_EXPONENT, out=exponents)
+        exponents += (2 * columns + (values < 0)) * EXPONENTS - LEAST_EXPONENT
         size = 2 * EXPONENTS * len(self.columns)
-        # Of no votes at all it would be whole numbers.
-        out = np.bincount(cells, counted[rows], minlength=size).astype(np.float64)
-        return out.reshape(len(self.columns), 2, EXPONENTS)
+        # What does not vote counts in a cell of its own, which is left out.
+        cells = np.where(votes, exponents, size)
+        dense = votes.ndim == 2
+        entries = votes.sum(axis=1) if dense else np.bincount(rows[votes], minlength=len(block.y))
+        counted = divided_votes(entries, block.bounded_weights)
+        of_votes = np.broadcast_to(counted[rows], cells.shape).ravel()
+        # Of no entries at all it would be whole numbers.
+        out = np.bincount(cells.ravel(), of_votes, minlength=size + 1).astype(np.float64)
+        return out[:size].reshape(len(self.columns), 2, EXPONENTS)
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,8 +133,8 @@ class ColumnCellsQuery(CountQuery):
         cells[values == 0] = m + 2
         cells[np.isnan(values)] = m + 3
         cells = cells.astype(np.intp) + (m + 4) * columns
-        weights = None if v is None else v[rows]
-        out = np.bincount(cells, weights, minlength=k * (m + 4)).reshape(k, m + 4)
+        weights = None if v is None else np.broadcast_to(v[rows], cells.shape).ravel()
+        out = np.bincount(cells.ravel(), weights, minlength=k * (m + 4)).reshape(k, m + 4)
         out = out.astype(np.float64)
         # What sparse rows do not store is zero.
         out[:, m + 2] += (len(block.y) if v is None else v.sum()) - out.sum(axis=1)
@@ -148,12 +157,12 @@ def entries_of(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Row, place among ``columns`` and value of the entries of these, stored ones if X is sparse.
 
-    Values are in double precision; of dense rows all that are not zero, or no number, are there.
+    Values are in double precision, a table if rows are dense, to which rows, (n, 1), and places
+    broadcast.
     """
     if isinstance(X, np.ndarray):
-        some = X[:, list(columns)]
-        rows, places = np.nonzero(some)
-        return rows, places, some[rows, places].astype(np.float64)
+        values = np.ascontiguousarray(X[:, list(columns)], dtype=np.float64)
+        return np.arange(len(X))[:, None], np.arange(len(columns)), values
     place = np.full(X.shape[1], -1)
     place[list(columns)] = np.arange(len(columns))
     rows, places = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr)), place[X.indices]
