@@ -48,7 +48,8 @@ class DPLogisticRegression(PrivateLinearClassifier):
     C : float, optional
         Inverse strength of the penalty, as in scikit-learn. By default the penalty is no stronger
         than noise asks for: C is ``n_samples`` times the privacy budget mu over 10, between 1 and
-        100 (10 with more than a thousand features); with an l1 penalty it is 1.
+        100 (10 with more than a thousand features), and for rows in units of their length if they
+        are shorter than 1; with an l1 penalty it is 1.
     l1_ratio : float, default=0.0
         Share of the l1 norm in the elastic-net penalty, in [0, 1].
     fit_intercept : bool, default=True

@@ -50,7 +50,8 @@ class DPSVMClassifier(PrivateLinearClassifier):
     C : float, optional
         Inverse strength of the penalty, as in scikit-learn. By default the penalty is no stronger
         than noise asks for: C is ``n_samples`` times the privacy budget mu over 10, between 1 and
-        100 (10 with more than a thousand features); with an l1 penalty it is 1.
+        100 (10 with more than a thousand features), and for rows in units of their length if they
+        are shorter than 1; with an l1 penalty it is 1.
     penalty : {'l2', 'l1'}, default='l2'
         Half the squared l2 norm of the coefficients, or their l1 norm.
     loss : {'squared_hinge', 'hinge', 'huberised_hinge'} or Loss, default='squared_hinge'
