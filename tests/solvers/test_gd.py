@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 from scipy.special import expit
+from sklearn.base import clone
 
+from skdp import DPLogisticRegression
 from skdp.privacy import Adjacency, PrivateOracle, SeededNoise
 from skdp.privacy.accounting import Ledger
 from skdp.privacy.rows import DenseRows
@@ -14,6 +16,7 @@ from skdp.problem import Problem, RowBounds, TargetBounds
 from skdp.problem.losses import Huber, Logistic, Squared
 from skdp.problem.penalties import L1, L2
 from skdp.solvers import GD, schedules
+from skdp.testing import record_fit, replay_fit
 
 DELTA = 1e-5
 NO_NOISE = 1e12
@@ -250,3 +253,17 @@ def test_label_blind_bounds_need_labels():
     problem, *_ = small_problem(Squared())
     with pytest.raises(ValueError, match="label_blind=False for targets that are no labels"):
         GD(label_blind=True).check(problem)
+
+
+@pytest.mark.filterwarnings("ignore::skdp.SeededNoiseWarning")
+def test_a_replay_tells_blind_bounds_from_clips():
+    X = np.random.default_rng(0).uniform(-1, 1, size=(200, 2))
+    labels = (X[:, 0] > 0).astype(int)
+    options = {"classes": [0, 1], "data_norm": 1.5, "random_state": 0}
+    blind, clipped = (
+        DPLogisticRegression(solver=GD(steps=3, label_blind=b), **options) for b in (True, False)
+    )
+    transcript = record_fit(blind, X, labels)
+    replay_fit(clone(blind), X[::-1], labels, transcript)
+    with pytest.raises(AssertionError, match="gradient was asked with another content"):
+        replay_fit(clipped, X, labels, transcript)

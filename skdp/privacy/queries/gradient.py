@@ -182,8 +182,8 @@ class GradientQuery(Summed):
         return total
 
     def public(self) -> tuple[object, ...]:
-        """w and the bound, and True if it is blind for labels."""
-        return (self.w, self.bound, True) if self.label_blind else (self.w, self.bound)
+        """w, the bound, and whether it is blind for labels."""
+        return (self.w, self.bound, self.label_blind)
 
     def of_block(self, block: BoundedBlock, z: np.ndarray) -> np.ndarray:
         """Sum of the clipped gradients of some rows with scores z."""
