@@ -45,7 +45,7 @@ def clips(entries):
     asked = [e for e in entries if e[0] == "gradient_and_share"]
     return (
         np.array([public[1] for _, public, _, _ in asked]),
-        np.array([answer[-1] / public[-1] for _, public, _, answer in asked]),
+        np.array([answer[-1] / public[3] for _, public, _, answer in asked]),
     )
 
 
