@@ -1,6 +1,6 @@
 """Settings of the site, which `sphinx-build -W docs OUT` builds without a network.
 
-With ``-t online``, names of numpy, scipy and scikit-learn become links to their documentation.
+With ``-t online``, names of the packages that skdp is used with become links to their documentation.
 """
 
 import shutil
@@ -32,6 +32,8 @@ if tags.has("online"):  # noqa: F821
         "numpy": ("https://numpy.org/doc/stable", None),
         "scipy": ("https://docs.scipy.org/doc/scipy", None),
         "sklearn": ("https://scikit-learn.org/stable", None),
+        "dask": ("https://docs.dask.org/en/stable", None),
+        "pandas": ("https://pandas.pydata.org/docs", None),
     }
 
 # Sphinx finds pages of the gallery by its own suffixes; these are what they are made of.

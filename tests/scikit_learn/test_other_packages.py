@@ -78,8 +78,11 @@ def test_mapie_makes_intervals_around_predictions():
 def test_mlflow_keeps_a_model(tmp_path):
     sklearn = imported("mlflow.sklearn")
     model = classifier().fit(X, BINARY)
-    options = {"serialization_format": "cloudpickle", "pip_requirements": []}
-    sklearn.save_model(model, tmp_path / "model", **options)
+    types = skops.io.get_untrusted_types(data=skops.io.dumps(model))
+    assert all(name.startswith("skdp.") for name in types)
+    sklearn.save_model(
+        model, tmp_path / "model", skops_trusted_types=types, pip_requirements=[]
+    )
     kept = sklearn.load_model(str(tmp_path / "model"))
     np.testing.assert_array_equal(kept.predict(X), model.predict(X))
     assert kept.privacy_spent_ == model.privacy_spent_
