@@ -1,6 +1,6 @@
 """Settings of the site, which `sphinx-build -W docs OUT` builds without a network.
 
-With ``-t online``, names of the packages that skdp is used with become links to their documentation.
+With ``-t online``, names of packages that skdp is used with become links to their documentation.
 """
 
 import shutil

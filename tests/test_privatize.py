@@ -19,7 +19,7 @@ from sklearn.compose import (
 from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor, VotingRegressor
 from sklearn.feature_extraction.text import HashingVectorizer, TfidfTransformer
-from sklearn.feature_selection import SelectKBest
+from sklearn.feature_selection import SelectKBest, f_regression
 from sklearn.frozen import FrozenEstimator
 from sklearn.impute import SimpleImputer
 from sklearn.kernel_approximation import Nystroem, RBFSampler
@@ -78,6 +78,7 @@ from skdp.preprocessing import (
     DPOneHotEncoder,
     DPQuantileTransformer,
     DPRobustScaler,
+    DPSelectKBest,
     DPSimpleImputer,
     DPSplineTransformer,
     DPStandardScaler,
@@ -266,8 +267,8 @@ class OwnScaler(StandardScaler):
 
 REFUSED = {
     "PCA": (PCA(0.9), "pass a whole number"),
-    "SelectKBest": (SelectKBest(k=2), "l1 penalty"),
-    "TargetEncoder": (TargetEncoder(), "OneHotEncoder"),
+    "SelectKBest": (SelectKBest(k=2), "pass classes or target_bounds"),
+    "SelectKBest of all": (SelectKBest(k="all"), "leave it out"),
     "Nystroem": (Nystroem(), "RBFSampler"),
     "RBFSampler": (RBFSampler(gamma="scale"), "pass a number"),
     "Own": (Own(), "FunctionTransformer"),
@@ -294,7 +295,7 @@ def test_a_step_that_learns_is_refused_by_name_wherever_it_is(name):
         GridSearchCV(make_pipeline(step, LogisticRegression()), {"logisticregression__C": [1, 2]}),
     ]
     for estimator in inside:
-        with pytest.raises(ValueError, match=rf"{name} .*{instead}"):
+        with pytest.raises(ValueError, match=rf"{name.split()[0]} .*{instead}"):
             private(estimator)
 
 
@@ -316,6 +317,37 @@ def test_a_model_without_a_counterpart_is_refused_with_a_substitute(name):
     model, instead = REFUSED_MODELS[name]
     with pytest.raises(ValueError, match=rf"{name} .*{instead}"):
         private(make_pipeline(StandardScaler(), model))
+
+
+@pytest.mark.parametrize(
+    ("model", "about"),
+    [(LogisticRegression(), {"classes": [0, 1]}), (Ridge(), {"target_bounds": (-3, 3)})],
+    ids=["classes", "numbers"],
+)
+def test_a_choice_of_columns_gets_what_is_known_of_the_target_and_no_scaler(model, about):
+    script = make_pipeline(StandardScaler(), SelectKBest(f_regression, k=2), model)
+    made, plan = private(script, **about, return_plan=True)
+    assert made[0] == "passthrough"
+    assert type(made[1]) is DPSelectKBest
+    assert made[1].get_params().items() >= {"k": 2, **about}.items()
+    assert "a quarter of its budget" in str(plan)
+    # In front of a model that takes columns as they come the scaler stays.
+    before_lasso = make_pipeline(StandardScaler(), SelectKBest(k=2), Lasso())
+    assert type(private(before_lasso, target_bounds=(-3, 3))[0]) is DPStandardScaler
+
+
+def test_mean_targets_of_categories_become_a_column_for_each():
+    columns = ColumnTransformer([("codes", TargetEncoder(smooth=2.0), ["a", "b"])])
+    script = make_pipeline(columns, LogisticRegression())
+    made, plan = private(script, classes=[0, 1], return_plan=True)
+    assert type(made[0].transformers[0][1]) is DPOneHotEncoder
+    assert "left out smooth=2.0" in str(plan)
+    # What is spent is told once.
+    assert str(plan).count(", epsilon = ") == 2
+    told, plan = private(script, classes=[0, 1], facts={"a": [1, 2], "b": [3]}, return_plan=True)
+    assert type(told[0].transformers[0][1]) is OneHotEncoder
+    assert told[0].transformers[0][1].categories == [[1, 2], [3]]
+    assert told[-1].epsilon == plan.epsilon
 
 
 def test_all_that_is_refused_is_named_at_once():

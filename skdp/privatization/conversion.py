@@ -19,6 +19,7 @@ from sklearn.feature_extraction.text import (
     TfidfTransformer,
     TfidfVectorizer,
 )
+from sklearn.feature_selection import SelectKBest
 from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import GridSearchCV, ParameterGrid, RandomizedSearchCV
 from sklearn.pipeline import FeatureUnion, Pipeline
@@ -27,6 +28,7 @@ from sklearn.preprocessing import (
     OneHotEncoder,
     OrdinalEncoder,
     PolynomialFeatures,
+    TargetEncoder,
 )
 
 from .. import estimators, preprocessing
@@ -81,6 +83,8 @@ _FINDS = (
     "find categories."
 )
 _OF_ROWS = "It is about words of all rows."
+_MEANS = "each category has a column, and the model learns what its mean target would tell"
+_NO_MEANS = "No means are made."
 _METHOD = "calls a method of an estimator, which may have been fitted; put that in its place"
 _OF_SEARCHES = {
     **SEARCHES,
@@ -536,8 +540,15 @@ class Conversion:
             given["bounds"] = self._usable(known, path)
         else:
             saves = "all of its budget" if type(thing) in SCALERS else "half of its budget"
+            saves = "a quarter of its budget" if "target_bounds" in takes else saves
             lacking = self._without_range(known)
             self._want(path, _by_name(lacking, "(low, high)"), saves)
+        if "target_bounds" in takes:
+            about = {fact: self._given(fact) for fact in ("classes", "target_bounds")}
+            given |= {fact: value for fact, value in about.items() if value is not None}
+            if not any(fact in given for fact in about):
+                why = "needs what is known of the target; pass classes or target_bounds"
+                return self._refuse(thing, path, why)
         made = _like(thing, kind(**given, adjacency=self.adjacency))
         finds = _FINDS if "categories" in takes else ""
         self._note_counterpart(found, given, thing, path, finds)
@@ -606,6 +617,14 @@ class Conversion:
         self._note(path, thing, written("HashingVectorizer", size), why=_HASHED, left_out=left)
         return self._converted(_like(thing, made), path, known)
 
+    def _target_codes(self, thing: TargetEncoder, path: str, known: Columns) -> _Made:
+        """A column for each category, of which the model learns what mean targets would tell."""
+        given = Given(thing, {})
+        made = OneHotEncoder(handle_unknown="ignore", **given.same("categories"))
+        left = [(f"{name}={shown(value)}", _NO_MEANS) for name, value in given.left.items()]
+        self._note(path, thing, "OneHotEncoder", why=_MEANS, left_out=left)
+        return self._converted(_like(thing, made), path, known)
+
 
 _WALKS: Mapping[type, Callable[[Conversion, Any, str, Columns], _Made]] = {
     Pipeline: Conversion._pipeline,
@@ -613,6 +632,7 @@ _WALKS: Mapping[type, Callable[[Conversion, Any, str, Columns], _Made]] = {
     **dict.fromkeys((FeatureUnion, ColumnTransformer, VotingRegressor), Conversion._parallel),
     **dict.fromkeys((GridSearchCV, RandomizedSearchCV), Conversion._search),
     **dict.fromkeys((CountVectorizer, TfidfVectorizer), Conversion._words),
+    TargetEncoder: Conversion._target_codes,
 }
 
 
@@ -646,9 +666,10 @@ def _joined(path: str, name: str) -> str:
 
 
 def _scales(thing: Any) -> bool | None:
-    """Tell whether a model brings columns to one scale; None of a step that only does that."""
+    """Tell whether a model brings columns to one scale; None of a step that does not care."""
     kind = type(thing)
-    if verdicts.does_nothing(thing) or kind in SCALERS:
+    # A private choice of columns brings them to one scale by itself.
+    if verdicts.does_nothing(thing) or kind in SCALERS or kind is SelectKBest:
         return None
     if kind is Pipeline:
         # The first step that does more than scale.

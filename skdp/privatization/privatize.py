@@ -204,7 +204,12 @@ def privatize(
     sharing, budgets = _share(made, float(epsilon), float(delta), shares)
     # The path of the whole is empty, and the plan calls it by its class.
     named = {path or type(estimator).__name__: paid for path, paid in budgets.items()}
-    steps = tuple(replace(step, epsilon=named.get(step.name)) for step in found.steps)
+    # Of a step that is converted twice the second form is what spends.
+    spending = {step.name: step for step in found.steps}.values()
+    steps = tuple(
+        replace(step, epsilon=named.get(step.name)) if step in spending else step
+        for step in found.steps
+    )
     taken = tuple(public.taken.values())
     if taken:
         # For the report, which says where facts come from.

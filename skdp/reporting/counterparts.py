@@ -345,6 +345,14 @@ def ordinal(p: Given) -> tuple[str, dict[str, Any]] | None:
     return "DPOneHotEncoder", p.same("min_frequency", "max_categories")
 
 
+def best_columns(p: Given) -> tuple[str, dict[str, Any]]:
+    """Columns that go along best with the target, as many as are asked for."""
+    if p.take("k") == "all":
+        raise NoCounterpartError("has k='all', which chooses nothing; leave it out")
+    p.same("score_func")
+    return "DPSelectKBest", p.same("k")
+
+
 def imputer(p: Given) -> tuple[str, dict[str, Any]] | None:
     """Imputer by means, medians or the most frequent values."""
     if p.take("strategy") == "constant":

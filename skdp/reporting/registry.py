@@ -536,7 +536,7 @@ TABLE: dict[type, Entry] = {
     preprocessing.PowerTransformer: _refused(_QUANTILES, counterparts.powers, "Quantiles take the place of the power: columns become normal all the same."),
     preprocessing.QuantileTransformer: _refused(_QUANTILES, counterparts.quantiles),
     preprocessing.RobustScaler: _refused("learns quantiles from the rows; use skdp.preprocessing.DPRobustScaler", counterparts.robust_scaler),
-    feature_selection.SelectKBest: _refused("chooses features by exact statistics of the rows; use skdp.preprocessing.DPSelectKBest, or a model with an l1 penalty"),
+    feature_selection.SelectKBest: _refused("chooses features by exact statistics of the rows; use skdp.preprocessing.DPSelectKBest, or a model with an l1 penalty", counterparts.best_columns, "It scores columns by covariances with the target."),
     feature_selection.SelectPercentile: _refused(f"chooses features by exact statistics of the rows; {_L1}"),
     preprocessing.TargetEncoder: _refused("learns mean targets of categories, of which each category would need its own noise; use skdp.preprocessing.DPOneHotEncoder, whose coefficients are such means"),
     decomposition.TruncatedSVD: _refused(f"{_DIRECTIONS}DPTruncatedSVD", counterparts.singular_vectors),

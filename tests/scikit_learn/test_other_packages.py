@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+import skops.io
 
 from skdp import DPLinearRegression, DPLogisticRegression
 
@@ -80,9 +81,7 @@ def test_mlflow_keeps_a_model(tmp_path):
     model = classifier().fit(X, BINARY)
     types = skops.io.get_untrusted_types(data=skops.io.dumps(model))
     assert all(name.startswith("skdp.") for name in types)
-    sklearn.save_model(
-        model, tmp_path / "model", skops_trusted_types=types, pip_requirements=[]
-    )
+    sklearn.save_model(model, tmp_path / "model", skops_trusted_types=types, pip_requirements=[])
     kept = sklearn.load_model(str(tmp_path / "model"))
     np.testing.assert_array_equal(kept.predict(X), model.predict(X))
     assert kept.privacy_spent_ == model.privacy_spent_
