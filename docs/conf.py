@@ -79,6 +79,7 @@ html_theme = "pydata_sphinx_theme"
 html_title = "skdp"
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_js_files = ["fold.js"]
 html_search_scorer = str(Path(__file__).parent / "_static" / "scorer.js")
 # A page of its own, without neighbours to list beside it.
 html_sidebars = {"start": []}

@@ -1,6 +1,6 @@
 // Order of what a search finds: pages that answer a question come before lists of classes.
 const shift = (page) =>
-  page.startsWith("how_to/") || page === "start" ? 20
+  page.startsWith("how_to/") || page.startsWith("tutorials/") || page === "start" ? 20
     : page.startsWith("reference/api/") || page.startsWith("proofs/") ? -10
     : 0;
 
