@@ -13,6 +13,8 @@ import pytest
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 GALLERY = sorted(EXAMPLES.glob("plot_*.py"))
+# Those of the census need its table, which comes from SKDP_DATA or the network.
+SCRIPTS = ("adult.py", "adult_pipeline.py", "evaluation.py", "odds_ratios.py", "quickstart.py")
 WELL_FORMED = '''"""
 A title
 =======
@@ -134,3 +136,16 @@ def test_examples_run_headless_without_a_warning(path, tmp_path):
     )
     assert done.returncode == 0, done.stderr
     assert not done.stderr
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_scripts_run_without_a_warning(name, tmp_path):
+    path = EXAMPLES / name
+    done = subprocess.run(
+        [sys.executable, "-W", "error", str(path)], cwd=tmp_path, capture_output=True, text=True
+    )
+    if "could not be downloaded" in done.stderr:
+        pytest.skip("needs a table of SKDP_DATA, or the network")
+    assert done.returncode == 0, done.stderr
+    assert "spent" in done.stdout.lower()
