@@ -12,7 +12,7 @@ import skdp
 from skdp import BudgetExceededError, DPContextualBandit, PrivacyBudget
 from skdp.bandit.policies import BlocksPolicy, FTRLPolicy
 from skdp.privacy.bandit_sessions import ArmSession
-from skdp.testing import record_run, replay_run
+from skdp.testing import record, replay
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::skdp.SeededNoiseWarning"),
@@ -153,12 +153,12 @@ def test_given_the_releases_a_user_changes_nobody_elses_action(policy):
     """Also not by what later epochs take over from earlier ones."""
     n = 2 * FIRST + 60
     some, first, second = users(n=n), [], []
-    exchanges = record_run(lambda: first.append(play(bandit(policy), some)))
+    exchanges = record(lambda: first.append(play(bandit(policy), some)))
     flipped = 0
     for i in (FIRST + 50, 2 * FIRST + 3, n - 1):
         other = Users(some.X.copy(), some.rewards.copy(), some.means)
         other.X[i], other.rewards[i] = -some.X[i], -5.0
-        replay_run(lambda other=other: second.append(play(bandit(policy), other)), exchanges)
+        replay(lambda other=other: second.append(play(bandit(policy), other)), exchanges)
         np.testing.assert_array_equal(
             np.delete(second[-1].actions, i), np.delete(first[0].actions, i)
         )
