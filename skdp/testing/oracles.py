@@ -163,7 +163,7 @@ class _Answers(StreamAnswers):
         self._answered = answered
 
     def answer(self, request: StreamRequest) -> np.ndarray:
-        """What the function says."""
+        """The answer by the function."""
         found: np.ndarray = self._answered(request, self._opening.query(request))
         return found
 
