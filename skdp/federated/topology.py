@@ -142,7 +142,7 @@ class Adjacent(Topology):
         sound = all(0 <= j < n_nodes and i != j and (j, i) in pairs for i, j in pairs)
         if not sound:
             raise ValueError(
-                "Adjacent needs for each node the numbers of other nodes that name it as well, as a "
+                "Adjacent needs for each node the numbers of other nodes that name it too, as a "
                 "symmetric adjacency matrix with an empty diagonal does."
             )
 
