@@ -51,10 +51,16 @@ print(wrong)
 # program stays on or above that line, but for the chance in counting; the bug falls below it.
 
 import matplotlib.pyplot as plt
+import numpy as np
 
+rates = np.linspace(0, 1, 501)
 figure, axes = plt.subplots(1, 2, figsize=(7.5, 3.9), layout="constrained", sharey=True)
 for ax, (name, result) in zip(axes, [("As it is", honest), ("Half the noise", wrong)], strict=True):
-    result.plot(ax)
+    ax.plot(rates, result.claimed_errors(rates), label=f"claimed: epsilon = {result.epsilon:.3g}")
+    least = f"observed: epsilon >= {result.epsilon_lower_bound:.3g}"
+    ax.plot(*result.observed.T, drawstyle="steps-post", label=least)
+    ax.plot([0, 1], [1, 0], linestyle=":", color="grey", label="blind")
+    ax.set(xlabel="false positives", ylabel="false negatives")
     ax.legend(loc="upper right", fontsize=8)
     verdict = "refuted" if result.at(0.9999).refuted else "not refuted"
     ax.set_title(f"{name}: the claim is {verdict}", fontsize=11)

@@ -78,10 +78,13 @@ plt.show()
 # What it was spent on
 # --------------------
 
-from skdp.reporting.displays import BudgetDisplay
-
+releases = fit["releases"]
+labels = [f"{kind['purpose']}: {kind['query']} ({kind['count']:,})" for kind in releases]
 figure, ax = plt.subplots(figsize=(6.4, 2.8), layout="constrained")
-BudgetDisplay.from_report(report, ax=ax)
-most = max(release["share"] for release in fit["releases"])
+bars = ax.barh(labels, [100 * kind["share"] for kind in releases])
+ax.bar_label(bars, fmt=" %.1f %%")
+ax.invert_yaxis()
+ax.set(xlabel="share of what was spent, in mu^2 (%)", xlim=(0, 115))
+most = max(kind["share"] for kind in releases)
 ax.set_title(f"{most:.0%} was spent on coefficients")
 plt.show()

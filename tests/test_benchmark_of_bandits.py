@@ -59,63 +59,9 @@ def test_noise_of_the_square_root_is_correlated_over_looks(bandit):
     np.testing.assert_allclose(model.root @ model.root.T, (root @ root.T)[np.ix_(at, at)])
 
 
-def test_nodes_of_the_tree_keep_their_noise(bandit):
-    model = bandit.LinUCB(K, D, T, 1.0, "tree", np.random.default_rng(0))
-    model.t = 512
-    first, _ = model.added()
-    model.t = 513
-    second, _ = model.added()
-    model.t = 514
-    third, _ = model.added()
-    one, two = second - first, third - first
-    assert not np.allclose(one, two)
-    assert np.abs(one).max() < np.abs(first).max() * 20
-
-
 def test_without_noise_the_baseline_learns(bandit):
     users = bandit.linear_users(T, D, K, np.random.default_rng(0))
     model = bandit.LinUCB(K, D, T, 1.0, "none", np.random.default_rng(0), half_width=2.0, bonus=0.0)
     done = bandit.run(("synthetic", "x", "not private", None, 0), users, lambda: model)
     assert done.value < 10
     assert len(done.curve) == 60
-
-
-def test_results_are_kept_and_shown(bandit, tmp_path, capsys, monkeypatch):
-    made = [bandit.Run("speed", "batch=1", "gd", 1.0, s, 10.0 + s) for s in range(2)]
-    monkeypatch.setitem(bandit.TABLES, "speed", lambda: ((r.key, lambda r=r: r) for r in made))
-    bandit.TABLES["speed"].__doc__ = "Rates."
-    path = tmp_path / "out.json"
-    for _ in range(2):
-        monkeypatch.setattr(sys, "argv", ["bandit.py", "speed", "--save", str(path)])
-        bandit.main()
-    assert bandit.read(path) == made
-    assert "10.5 ± 0.5 (2)" in capsys.readouterr().out
-
-
-def test_what_is_in_the_file_is_not_run_again(bandit, tmp_path, capsys, monkeypatch):
-    key = ("speed", "batch=1", "gd", 1.0, 0)
-    ran = []
-
-    def rate():
-        """Rates."""
-        yield key, lambda: ran.append(key) or bandit.Run(*key, 10.0)
-
-    monkeypatch.setitem(bandit.TABLES, "speed", rate)
-    monkeypatch.setattr(sys, "argv", ["bandit.py", "speed", "--save", str(tmp_path / "out.json")])
-    bandit.main()
-    bandit.main()
-    assert len(ran) == 1
-
-
-@pytest.mark.nightly
-def test_every_table_says_what_it_would_run(bandit, monkeypatch):
-    """One seed of each, without data sets; nothing is played."""
-    monkeypatch.setattr(bandit, "CLASSES", [])
-    for name, table in bandit.TABLES.items():
-        keys = []
-        for (kind, _, _, _, seed), _ in table():
-            if seed or len(keys) > 40:
-                break
-            keys.append(kind)
-        assert set(keys) <= {name}
-        assert bool(keys) == (name != "classes")

@@ -60,39 +60,6 @@ def fit(piece, **changes):
     return piece("results").Fit(**record | changes)
 
 
-def test_every_method_predicts_every_row(piece, tiny):
-    methods, scoring = piece("methods"), piece("scoring")
-    for data in tiny:
-        found = set()
-        for name in methods.NAMES:
-            if name == "balanced" and data.is_regression:
-                continue
-            X, y = data.X[:500], data.y[:500]
-            (answer,) = methods.run(name, data, X, y, data.X[500:], (4.0,), 1e-4)
-            if answer is not None:
-                found.add(name)
-                scores = scoring.score(data, answer.predicted, data.y[500:])
-                assert all(math.isfinite(s) for s in scores.values())
-        of_classes = {"balanced", "objective_perturbation"}
-        only = {"adassp"} if data.is_regression else of_classes
-        only |= {"floor", "output_perturbation"} if data.numeric is None else {"scaled"}
-        assert found == {"skdp", "exact", "frequencies", "plain", "one_step"} | only
-
-
-def test_support_vector_machines_have_no_scores_of_probabilities(piece, tiny):
-    methods, scoring = piece("methods"), piece("scoring")
-    labels = np.arange(600) % 3
-    several = replace(tiny[0], y=labels, X=tiny[0].X + 0.5 * np.eye(5)[labels])
-    for data in (replace(tiny[0], margins=True), replace(several, margins=True)):
-        for name in ("skdp", "exact", *methods.OWN):
-            (answer,) = methods.run(name, data, data.X, data.y, data.X, (50.0,), 1e-4)
-            if answer is None:
-                continue
-            scores = scoring.score(data, answer.predicted, data.y)
-            assert set(scores) == {"accuracy", "auc", "balanced_accuracy", "average_precision"}
-            assert scores["auc"] > 0.7
-
-
 def test_scaler_and_model_share_one_budget_and_their_releases_are_the_passes(
     piece, tiny, monkeypatch
 ):
@@ -178,14 +145,6 @@ def test_output_perturbation_replacing_a_row_moves_the_minimiser_by_the_sensitiv
     assert sensitivity == pytest.approx(2 * lipschitz / (n * penalty), rel=1e-3)
 
 
-def test_output_perturbation_shortens_rows_in_fit_only(piece):
-    baseline = piece("output_perturbation")
-    X = np.array([[3.0, 4.0], [0.3, 0.4]])
-    assert np.linalg.norm(baseline.shortened(X, 1.0), axis=1) == pytest.approx([1.0, 0.5])
-    sparse = baseline.shortened(sp.csr_array(X), 1.0)
-    assert np.allclose(sparse.toarray(), baseline.shortened(X, 1.0))
-
-
 def test_floor_is_the_textbook_rule(piece, tiny):
     """The receipt shows what the docstring says."""
     methods = piece("methods")
@@ -208,16 +167,6 @@ def test_floor_is_the_textbook_rule(piece, tiny):
     assert (line.steps, line.momentum) == (max(20, math.ceil(line.total_step_size / 2)), 0.0)
 
 
-def test_files_of_results_merge_and_later_fits_count(piece, tmp_path):
-    results = piece("results")
-    old, new, other = fit(piece), fit(piece, scores={"accuracy": 0.5}), fit(piece, seed=1)
-    results.write(tmp_path / "a.json", [old])
-    results.write(tmp_path / "a.json", [new, other])
-    results.write(tmp_path / "b.json", [old])
-    assert results.read([tmp_path / "a.json"]) == [new, other]
-    assert results.read([tmp_path / "a.json", tmp_path / "b.json"]) == [old, other]
-
-
 def test_only_splits_that_all_methods_share_are_compared(piece):
     results = piece("results")
     ours = [fit(piece, seed=k) for k in range(4)]
@@ -233,16 +182,6 @@ def test_cells_are_means_with_standard_errors(piece):
     cell = results.cells(fits, "accuracy")["digits", "skdp", 1.0]
     assert cell.mean == pytest.approx(0.7)
     assert cell.error == pytest.approx(0.2 / math.sqrt(3))
-
-
-def test_cells_below_target_are_found_and_others_are_not(piece):
-    report = piece("report")
-    good, bad = (
-        [fit(piece, seed=k, scores={"accuracy": a + 0.001 * k}) for k in range(4)]
-        for a in (0.90, 0.80)
-    )
-    assert report.shortfalls(good) == []
-    assert [s[:3] for s in report.shortfalls(bad)] == [("digits", "accuracy", 1.0)]
 
 
 def test_defaults_behind_our_other_solvers_or_an_earlier_revision_are_marked(piece):
@@ -280,52 +219,6 @@ def test_defaults_are_compared_with_those_of_a_revision(piece, capsys):
     assert re.search(r"^\| wine \| log-loss \| 1 \| \S+ \| [+-]\S+ \| [+-].*`.*\|", said, re.M)
 
 
-def test_table_has_a_row_a_method_and_epsilon_with_the_scores_that_were_measured(piece):
-    scores = {"accuracy": 0.9, "log_loss": 0.25, "passes": 26}
-    fits = [
-        fit(piece, method="exact", epsilon=None, seconds=12.3, scores={"accuracy": 0.97}),
-        *(fit(piece, epsilon=e, scores=scores) for e in (4.0, 0.1)),
-    ]
-    assert piece("report").table(fits).splitlines() == [
-        "| digits: 100 rows, 5 features, 10 classes; splits: 1 | ε | accuracy | log-loss | passes "
-        "| seconds |",
-        "|---|---|---|---|---|---|",
-        "| **skdp** | 0.1 | 0.900 | 0.250 | 26 | 0.10 |",
-        "| **skdp** | 4 | 0.900 | 0.250 | 26 | 0.10 |",
-        "| without privacy |  | 0.970 |  |  | 12 |",
-    ]
-
-
-def test_every_target_belongs_to_a_data_set(piece):
-    report, suite = piece("report"), piece("suite")
-    assert set(report.TARGETS) <= set(suite.SETS)
-    assert set(suite.RARE) | set(suite.SMALL) <= set(suite.SETS)
-
-
-def test_fill_replaces_what_is_between_markers_and_nothing_else(piece):
-    report = piece("report")
-    page = "a\n<!-- x: begin -->\nold\n<!-- x: end -->\nb\n<!-- y: begin -->\n<!-- y: end -->\n"
-    filled = report.fill(page, {"x": r"new \1"})
-    assert filled == page.replace("old\n", "\nnew \\1\n\n")
-    assert report.fill(filled, {"x": "old"}) == report.fill(page, {"x": "old"})
-    with pytest.raises(ValueError, match="'z'"):
-        report.fill(page, {"z": ""})
-
-
-def test_the_page_of_the_documentation_has_the_blocks_that_are_filled(piece, tmp_path):
-    report = piece("report")
-    page = tmp_path / "how_accurate.md"
-    page.write_text((FOLDER.parents[1] / "docs" / "benchmarks" / page.name).read_text())
-    ours, theirs = {"accuracy": 0.123, "log_loss": 9.25}, {"accuracy": 0.321}
-    fits = [fit(piece, scores=ours), fit(piece, method="exact", epsilon=None, scores=theirs)]
-    fits.append(fit(piece, data="adult_raw", scores={"accuracy": 0.222}))
-    report.fill_page(page, fits)
-    text = page.read_text()
-    assert [text.count(s) for s in ("0.123", "9.250", "0.321", "0.222")] == [2, 1, 2, 1]
-    report.fill_page(page, fits[:2])
-    assert "0.222" in page.read_text()
-
-
 def test_command_line_runs_in_pieces_and_reports(piece, tmp_path, capsys):
     defaults = piece("defaults")
     out = str(tmp_path / "r.json")
@@ -345,39 +238,6 @@ def test_command_line_runs_in_pieces_and_reports(piece, tmp_path, capsys):
     }
 
 
-def test_plots_are_drawn(piece, tmp_path):
-    pytest.importorskip("matplotlib")
-    plots = piece("plots")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        paths = plots.save(
-            [
-                *(
-                    fit(piece, seed=k, epsilon=e, scores={"accuracy": 0.9, "log_loss": 0.3})
-                    for k in range(2)
-                    for e in (0.1, 1.0)
-                ),
-                *(
-                    fit(piece, data="bike", seed=k, n_classes=None, scores={"r2": 0.6})
-                    for k in range(2)
-                ),
-            ],
-            tmp_path,
-        )
-    assert [p.name for p in paths] == [
-        f"{name}.png" for name in ("readme", "classification", "log_loss", "regression")
-    ]
-    assert all(p.stat().st_size > 5000 for p in paths)
-
-
-def test_peers_are_left_out_without_their_environment(piece, tiny):
-    data = tiny[0]
-    peers = piece("peers")
-    assert peers.diffprivlib(data, data.X, data.y, data.X, (0.5, 1.0)) == [None, None]
-    ranges = {"low": [-1.0] * 5, "high": [1.0] * 5}
-    assert peers.ebm(data.X, data.y, data.X, (0.5, 1.0), delta=1e-5, **ranges) == [None, None]
-
-
 def test_defaults_that_are_behind_are_marked_in_published_tables(piece):
     published = piece("published")
     found = {
@@ -395,47 +255,6 @@ def test_defaults_that_are_behind_are_marked_in_published_tables(piece):
     cell = piece("results").Cell(0.2, 0.01, 10)
     assert published.marked(cell, 0.18, larger_is_better=False).endswith("▼")
     assert published.marked(cell, 0.19, larger_is_better=False) == "0.200 ± 0.010"
-
-
-def test_splines_keep_their_bound_and_bend_with_numbers_alone(piece):
-    rng = np.random.default_rng(0)
-    columns = np.column_stack([rng.uniform(0, 5, 50), rng.uniform(0, 9000, 50), np.arange(50) % 3])
-    low, high = np.array([0.0, 0.0, np.nan]), np.array([5.0, 9000.0, np.nan])
-    X = piece("published").splines(columns, low, high)
-    assert np.linalg.norm(X, axis=1).max() <= 1
-    # Each column's functions add up to one.
-    assert X.sum(axis=1) == pytest.approx(3 / np.sqrt(3))
-    assert set(np.unique(X[:, -3:])) == {0.0, 1 / np.sqrt(3)}
-
-
-def test_the_page_of_published_tables_is_filled_a_table_at_a_time(
-    piece, tmp_path, monkeypatch, capsys
-):
-    published = piece("published")
-    page = tmp_path / "published.md"
-    before = published.PAGE.read_text()
-    page.write_text(before)
-    options = {"n_informative": 3, "class_sep": 2.0, "random_state": 0}
-    monkeypatch.setattr(published, "SIMULATED", ((400, 4, {**options, "n_redundant": 0}),))
-    published.main(["--only", "simulated sets", "--splits", "1", "--page", str(page)])
-    after = page.read_text()
-    start = "<!-- simulated sets: begin -->"
-    assert after.partition(start)[0] == before.partition(start)[0]
-    assert "| 400 x 4 | accuracy | skdp | 0." in after
-    assert "simulated sets: " in capsys.readouterr().err
-    for name in published.TABLES:
-        assert after.count(f"<!-- {name}: begin -->") == 1
-
-
-def test_synthetic_sets_keep_their_bounds(piece):
-    synthetic = piece("synthetic")
-    for make in (synthetic.classes, synthetic.uniform, synthetic.autoregressive):
-        data = make()
-        assert np.linalg.norm(data.X, axis=1).max() <= data.data_norm * (1 + 1e-12)
-        assert np.abs(data.X).max() <= data.feature_bound
-        if data.is_regression:
-            assert data.y.min() >= -1
-            assert data.y.max() <= 1
 
 
 def test_minima_of_the_solver_matrix_are_those_of_scikit_learn(piece, tiny):
@@ -503,55 +322,3 @@ def test_comparison_inside_a_ball_runs_and_reports(piece, tiny, tmp_path, capsys
     assert "**two** (480 rows, 5 features): accuracy" in said
     for method in ("frank_wolfe, radius 2", "gd, radius 2", "gd, no ball", "auto, no ball"):
         assert re.search(rf"^\| {method} \| 0\.\d+±0\.\d+, [0-5], ", said, re.MULTILINE)
-
-
-@pytest.mark.nightly
-def test_lasso_of_the_comparison_keeps_its_bounds(piece):
-    comparison = piece("frank_wolfe")
-    data = comparison.lasso()
-    assert np.linalg.norm(data.X, axis=1).max() <= data.data_norm
-    assert max(np.abs(data.X).max() / data.feature_bound, np.abs(data.y).max()) <= 1
-    line = LinearRegression().fit(data.X, data.y)
-    assert np.abs(line.coef_ - comparison.truth()).max() < 0.3 * np.abs(comparison.truth()).max()
-
-
-def test_solvers_far_below_the_baseline_are_found(piece):
-    solvers = piece("solvers")
-
-    def fits(solver, accuracy, n):
-        return [
-            fit(
-                piece,
-                method=f"DPLogisticRegression {solver}",
-                seed=k,
-                n_samples=n,
-                scores={"accuracy": accuracy + 0.1 * k},
-            )
-            for k in range(3)
-        ]
-
-    baseline = fits("gd", 0.6, 16_000)
-    (found,) = solvers.failures([*baseline, *fits("ppm", 0.58, 16_000), *fits("svrg", 0.5, 16_000)])
-    assert found[:2] == ("digits", "DPLogisticRegression svrg")
-    assert found[2:] == pytest.approx((0.1, 0.0))
-    few = fits("gd", 0.6, 15_999) + fits("svrg", 0.5, 15_999)
-    assert solvers.failures(few) == []
-
-
-def test_errors_of_running_sums_are_measured_beside_theory(piece, tmp_path, capsys):
-    pytest.importorskip("matplotlib")
-    bench = piece("prefix_sums")
-    figure = tmp_path / "errors.png"
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        bench.main(["--lengths", "16", "40", "--size", "400", "--plot", str(figure)])
-    said = capsys.readouterr().out
-    assert "**40 terms of 400 entries**" in said
-    rows = re.findall(
-        r"^\| (\w.*?) \| ([\d.]+) \|.*? \| ([\d.]+) \| ([\d.]+) \+-", said, re.MULTILINE
-    )
-    assert [name for name, *_ in rows] == 2 * list(bench.MECHANISMS)
-    for _, largest, typical, measured in rows:
-        assert float(measured) == pytest.approx(float(typical), rel=0.2)
-        assert float(typical) <= float(largest)
-    assert figure.stat().st_size > 5000

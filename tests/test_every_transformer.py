@@ -159,9 +159,11 @@ def test_neighbours_are_no_further_apart_than_promised(given, adjacency):
         if adjacency == "replace_one":
             other = X.copy()
             other[7] = -X[7]
-        mu, largest = distance(clone(given).set_params(adjacency=adjacency), X, other)
-        assert mu <= budget * (1 + 1e-9)
-        assert largest <= 1 + 1e-9
+        fitted = clone(given).set_params(adjacency=adjacency)
+        mu, largest = distance(fitted, X, other)
+        assert mu <= budget * (1 + 1e-9), "further apart than promised"
+        assert mu <= mu_of(fitted.privacy_ledger_) * (1 + 1e-9), "more was told than was charged"
+        assert largest <= 1 + 1e-9, "a move beyond the sensitivity"
         found.append(mu)
     # Something was asked that the row has a say in.
     assert max(found) > 0.3 * budget

@@ -70,10 +70,9 @@ MAY = {
     ),
     # Leaves: they run whole estimators, and nothing looks at them.
     "skdp.audit": ("skdp",),
-    "skdp.reporting.displays": ("skdp",),
     "skdp.testing": ("skdp",),
 }  # fmt: skip
-LEAVES = ("skdp.audit", "skdp.reporting.displays", "skdp.testing")
+LEAVES = ("skdp.audit", "skdp.testing")
 KERNEL = "skdp.privacy"
 # Layers that must not hold rows or noise: what they return has to be post-processing.
 PURE = ("skdp.solvers", "skdp.problem", "skdp.bandit.policies", *GRAPHS)

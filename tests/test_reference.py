@@ -1,4 +1,4 @@
-"""The reference of the site lists every public name once, and diagrams link to its pages."""
+"""The reference of the site lists every public name once."""
 
 import importlib
 import pkgutil
@@ -8,7 +8,6 @@ from inspect import isclass, isroutine
 from pathlib import Path
 
 import pytest
-from sklearn.base import BaseEstimator
 
 import skdp
 
@@ -81,26 +80,3 @@ def test_names_that_differ_by_case_have_files_of_their_own():
     files = dict(re.findall(r'^    "(skdp\.[\w.]+)": "([\w.-]+)",$', settings, flags=re.MULTILINE))
     written = Counter(files.get(name, name).lower() for name in LISTED)
     assert [name for name, times in written.items() if times > 1] == []
-
-
-def estimators():
-    """Listed classes that scikit-learn draws diagrams of, without abstract ones."""
-    kinds = [value_of(name) for name in LISTED]
-    return [
-        kind
-        for kind in kinds
-        if isinstance(kind, type)
-        and issubclass(kind, BaseEstimator)
-        and not getattr(kind, "__abstractmethods__", ())
-        and hasattr(kind, "_doc_link_template")
-    ]
-
-
-@pytest.mark.parametrize("kind", estimators(), ids=lambda kind: kind.__name__)
-def test_the_diagram_of_an_estimator_links_to_its_page(kind, monkeypatch):
-    address = "https://docs.example.org/{skdp}"
-    monkeypatch.setattr("skdp.reporting.diagrams.documentation", lambda: address)
-    page = kind.__new__(kind)._get_doc_link().removeprefix(f"{address}/reference/api/")
-    name = page.removesuffix(".html")
-    assert name in LISTED
-    assert value_of(name) is kind

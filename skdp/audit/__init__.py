@@ -3,11 +3,8 @@
 from .auditing import audit, audit_query
 from .epsilon_bounds import (
     Counts,
-    Guesses,
     best_threshold,
     count,
-    epsilon_of_guesses,
-    p_value,
     upper_limit,
 )
 from .likelihoods import GaussianAnswer, SumsAnswer, VertexAnswer, rows_of_noise
@@ -22,7 +19,6 @@ __all__ = [
     "DivergedError",
     "FitProgram",
     "GaussianAnswer",
-    "Guesses",
     "SumsAnswer",
     "VertexAnswer",
     "audit",
@@ -30,8 +26,6 @@ __all__ = [
     "best_threshold",
     "count",
     "covariance_of",
-    "epsilon_of_guesses",
-    "p_value",
     "released_numbers",
     "rows_of_noise",
     "upper_limit",

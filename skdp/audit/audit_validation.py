@@ -15,7 +15,6 @@ from ..privacy.queries.base import Query
 from ..privacy.rows.base import RowStore
 from ..validation import shown, sized
 
-METHODS = ("many_runs", "one_run")
 SEES = ("auto", "answers", "model", "queries")
 BOUNDS = ("auto", "clopper_pearson", "gaussian")
 
@@ -24,25 +23,13 @@ _STORES = ("first", "second")
 _LEAST_RUNS = 10
 
 
-def check_options(
-    estimator: Any,
-    *,
-    sees: str,
-    one_run: bool,
-    runs: Any,
-    calls: Any,
-    confidence: float,
-) -> None:
+def check_options(estimator: Any, *, runs: Any, calls: Any, confidence: float) -> None:
     """Refuse numbers outside their range, and what is no private estimator.
 
     Parameters
     ----------
-    estimator, sees
+    estimator, runs, calls, confidence
         As for :func:`~skdp.audit.audit`.
-    one_run : bool
-        Whether one run is asked for.
-    runs, calls, confidence
-        As above.
 
     Raises
     ------
@@ -50,20 +37,19 @@ def check_options(
         Naming the option.
     """
     _check_confidence("audit", confidence)
-    least = 1 if one_run else _LEAST_RUNS
-    if runs is not None and not (isinstance(runs, Integral) and int(runs) >= least):
-        raise ValueError(f"audit needs at least {least} runs, a whole number, got {shown(runs)}.")
+    if runs is not None and not (isinstance(runs, Integral) and int(runs) >= _LEAST_RUNS):
+        raise ValueError(
+            f"audit needs at least {_LEAST_RUNS} runs, a whole number, got {shown(runs)}."
+        )
     if calls is not None and not (isinstance(calls, Integral) and int(calls) >= 1):
         raise ValueError(f"audit needs at least 1 call, a whole number, got {shown(calls)}.")
-    if one_run and sees not in ("auto", "model"):
-        raise ValueError(f"audit needs sees='model' for one run, got {shown(sees)}.")
     if isinstance(estimator, type) or not hasattr(estimator, "get_params"):
         raise ValueError(
             f"audit needs an estimator, got {type(estimator).__name__} without get_params."
         )
 
 
-def check_kind(estimator: Any, *, sees: str, one_run: bool, calls: Any, adjacency: str) -> None:
+def check_kind(estimator: Any, *, sees: str, calls: Any, adjacency: str) -> None:
     """Refuse what a transformer or a search cannot be audited with.
 
     A search fits in secret number, with oracles that see parts of the rows, so that nothing is
@@ -71,8 +57,8 @@ def check_kind(estimator: Any, *, sees: str, one_run: bool, calls: Any, adjacenc
 
     Parameters
     ----------
-    estimator, sees, one_run, calls
-        As for :func:`check_options`.
+    estimator, sees, calls
+        As for :func:`~skdp.audit.audit`.
     adjacency : str
         Neighbouring relation of the claim.
 
@@ -82,18 +68,17 @@ def check_kind(estimator: Any, *, sees: str, one_run: bool, calls: Any, adjacenc
         Naming all that it takes.
     """
     who = type(estimator).__name__
-    method = "one_run" if one_run else "many_runs"
-    got = f"got method={shown(method)}, sees={shown(sees)}, calls={shown(calls)}"
+    got = f"got sees={shown(sees)}, calls={shown(calls)}"
     if searches(estimator):
-        possible = not one_run and sees in ("auto", "model") and calls is None
+        possible = sees in ("auto", "model") and calls is None
         if not (possible and adjacency == Adjacency.REPLACE_ONE):
             raise ValueError(
-                f"audit needs many runs, sees='model', calls=None and adjacency='replace_one' for "
+                f"audit needs sees='model', calls=None and adjacency='replace_one' for "
                 f"{who}, of which only the winner is published, {got} and adjacency="
                 f"{shown(adjacency)}. Audit the estimator that is searched over for more."
             )
-    elif (one_run or calls is not None) and not hasattr(estimator, "predict"):
-        raise ValueError(f"audit needs many runs and calls=None for {who}, {got}.")
+    elif calls is not None and not hasattr(estimator, "predict"):
+        raise ValueError(f"audit needs calls=None for {who}, {got}.")
 
 
 def searches(estimator: Any) -> bool:

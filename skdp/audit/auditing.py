@@ -1,4 +1,4 @@
-"""``audit``: run an estimator on two data sets, or on one with canaries, and bound its epsilon."""
+"""``audit``: run an estimator on two data sets, and bound its epsilon."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from ..privacy.rows.reading import strict_checks
 from ..validation import shown
 from .audit_validation import (
     BOUNDS,
-    METHODS,
     SEES,
     arrays,
     check_kind,
@@ -30,7 +29,6 @@ from .audit_validation import (
     refuse_zero_out,
     searches,
 )
-from .canaries import audit_one_run
 from .claims import Claim, adjacency_of, calculus_for
 from .likelihoods import Answer
 from .neighbours import (
@@ -63,7 +61,6 @@ def audit(
     *,
     other: tuple[Any, ...] | None = None,
     row: int = 0,
-    method: Literal["many_runs", "one_run"] = "many_runs",
     sees: Sees = "auto",
     bound: Literal["auto", "clopper_pearson", "gaussian"] = "auto",
     runs: int | None = None,
@@ -76,11 +73,9 @@ def audit(
 ) -> AuditResult:
     """Bound from below the epsilon that an estimator really has, and compare it with its claim.
 
-    With ``method='many_runs'`` the estimator is run many times on each of two data sets that differ
-    in one row, and somebody who knows both guesses from what is published which of them it was. How
-    often the guess is wrong bounds epsilon. With ``method='one_run'`` it is run once, on data of
-    which each canary row is in one of two versions at random, and somebody guesses which (Steinke,
-    Nasr and Jagielski, 2023); that is cheap and gives away much.
+    The estimator is run many times on each of two data sets that differ in one row, and somebody
+    who knows both guesses from what is published which of them it was. How often the guess is wrong
+    bounds epsilon.
 
     What is looked at:
 
@@ -117,19 +112,15 @@ def audit(
     y : ndarray of shape (n_samples,)
         Targets. For a bandit what each user would return for each arm, (n_samples, n_arms).
     other : tuple of array-like, optional
-        ``(X, y)`` of the second data set, or with the second version of canaries; where a privacy
-        unit has another number of rows, ``(X, y, privacy_unit)``. By default, under
-        replace-one, row ``row`` is replaced on both sides by rows that are as far apart as could be
-        found; canaries are all rows, with another class or the target at the other end. Under
-        zero-out it has to be left out: the second data set lacks the row, or each canary is there
-        or not.
+        ``(X, y)`` of the second data set; where a privacy unit has another number of rows,
+        ``(X, y, privacy_unit)``. By default, under replace-one, row ``row`` is replaced on both
+        sides by rows that are as far apart as could be found. Under zero-out it has to be left out:
+        the second data set lacks the row.
     row : int, default=0
         The row that is replaced, if ``other`` is not given, or left out; with ``privacy_unit`` all
         rows of its unit are.
-    method : {'many_runs', 'one_run'}, default='many_runs'
-        See above.
     sees : {'auto', 'queries', 'answers', 'model'}, default='auto'
-        See above. One run knows ``'model'`` alone, and so do searches, and streaming solvers under
+        See above. Searches know ``'model'`` alone, and streaming solvers under
         ``partial_fit`` and as policies of bandits.
     bound : {'auto', 'clopper_pearson', 'gaussian'}, default='auto'
         ``'gaussian'`` bounds mu among claims of Gaussian DP, which is much tighter;
@@ -183,29 +174,23 @@ def audit(
     (1.0, 'queries')
     """
     chosen: list[tuple[str, Any, tuple[str, ...]]] = [
-        ("method", method, METHODS),
         ("sees", sees, SEES),
         ("bound", bound, BOUNDS),
     ]
     for name, value, allowed in chosen:
         if not isinstance(value, str) or value not in allowed:
             raise ValueError(f"audit needs {name} among {allowed}, got {shown(value)}.")
-    one_run = method == "one_run"
-    check_options(
-        estimator, sees=sees, one_run=one_run, runs=runs, calls=calls, confidence=confidence
-    )
-    if statistic is not None and (one_run or sees not in ("auto", "model")):
-        raise ValueError(
-            f"audit needs many runs and sees='model' for a statistic, got {shown(sees)}."
-        )
+    check_options(estimator, runs=runs, calls=calls, confidence=confidence)
+    if statistic is not None and sees not in ("auto", "model"):
+        raise ValueError(f"audit needs sees='model' for a statistic, got {shown(sees)}.")
     adjacency = adjacency_of(estimator)
-    check_kind(estimator, sees=sees, one_run=one_run, calls=calls, adjacency=adjacency)
+    check_kind(estimator, sees=sees, calls=calls, adjacency=adjacency)
     params = dict(fit_params or {})
     labels = params.pop("privacy_unit", None)
     data = arrays(X, y)
     if labels is not None:
-        if one_run or calls is not None or isinstance(estimator, DPContextualBandit):
-            raise ValueError("audit needs many runs of fit with privacy_unit, without calls.")
+        if calls is not None or isinstance(estimator, DPContextualBandit):
+            raise ValueError("audit needs runs of fit with privacy_unit, without calls.")
         data = with_units(data, labels)
         other = None if other is None else units_of_other(other, data)
     elif other is not None:
@@ -215,16 +200,12 @@ def audit(
         refuse_zero_out(other, calls, bandit=bandit)
     if isinstance(row, bool) or not isinstance(row, Integral) or not 0 <= row < len(data[1]):
         raise ValueError(f"audit needs a row among {len(data[1])}, got {shown(row)}.")
-    if bandit and (other is None or one_run or calls is not None):
+    if bandit and (other is None or calls is not None):
         raise ValueError(
-            "audit needs other data, many runs and calls=None for a bandit, got "
-            f"method={shown(method)}, calls={shown(calls)} and "
+            f"audit needs other data and calls=None for a bandit, got calls={shown(calls)} and "
             f"{'no ' if other is None else ''}other data."
         )
     parts = cut(len(data[1]), calls)
-    if one_run:
-        both = FitProgram(estimator, (data, data), None, parts, params)
-        return audit_one_run(both, other, runs, confidence)
     rows = np.array([row])
     if labels is not None:
         rows = rows_of_a_unit(data, other, row)

@@ -77,7 +77,7 @@ def check_neighbours(data: tuple[Any, Any], other: tuple[Any, Any]) -> int:
     if rows.size != 1:
         raise ValueError(
             f"audit needs neighbours, which differ in one row, got data that differ in {rows.size} "
-            "rows. Use method='one_run' for several."
+            "rows."
         )
     return int(rows[0])
 

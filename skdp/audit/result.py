@@ -13,7 +13,7 @@ from scipy.special import ndtr, ndtri
 from ..privacy.accounting import gdp
 from ..validation import shown
 from .claims import Claim
-from .epsilon_bounds import Bound, Counts, Guesses, best_threshold, count
+from .epsilon_bounds import Bound, Counts, best_threshold, count
 from .recording import Boundary
 from .samples import SET_ASIDE, Samples
 
@@ -61,26 +61,24 @@ class AuditResult:
         The delta of both.
     confidence : float
         See above.
-    method : str
-        ``'many_runs'`` or ``'one_run'``.
     sees : str
         What was looked at: ``'queries'``, ``'answers'``, ``'model'``, for a search ``'winner'``;
         ``'boundary'`` if the boundary gives the row away, see ``leaks``.
     bound : str
         ``'gaussian'``: among claims of Gaussian DP no less mu is true; ``epsilon_lower_bound`` is
         the epsilon of that mu. ``'clopper_pearson'``: among all (epsilon, delta) claims.
-        ``'guesses'``: likewise, from one run. ``'boundary'``: infinite, see ``leaks``.
+        ``'boundary'``: infinite, see ``leaks``.
     adjacency : str
         Neighbouring relation of the claim.
     runs : int
-        How often each data set was asked and counted; the number of canaries for one run.
+        How often each data set was asked and counted.
     gaussian : bool
-        Whether the claim is one of Gaussian DP, whose trade-off curve is plotted then.
+        Whether the claim is one of Gaussian DP, whose trade-off curve is the claimed one then.
     observed : ndarray of shape (k, 2)
         Shares of false positives and of false negatives at several thresholds.
-    evidence : Counts, Guesses or Boundary
-        How often which error was made at the threshold of the bound, or how many guesses about
-        canaries were right, or what differed at the boundary.
+    evidence : Counts or Boundary
+        How often which error was made at the threshold of the bound, or what differed at the
+        boundary.
     mu_lower_bound : float, optional
         Lower bound on mu of Gaussian DP, if that is what was bounded.
     """
@@ -89,14 +87,13 @@ class AuditResult:
     epsilon: float
     delta: float
     confidence: float
-    method: str
     sees: str
     bound: str
     adjacency: str
     runs: int
     gaussian: bool
     observed: np.ndarray = field(repr=False)
-    evidence: Counts | Guesses | Boundary
+    evidence: Counts | Boundary
     mu_lower_bound: float | None = None
 
     @property
@@ -147,52 +144,13 @@ class AuditResult:
                 f"AuditResult.at needs a confidence in (0, 1), got {shown(confidence)}."
             )
         failure, level = 1 - confidence, None
-        if isinstance(self.evidence, Guesses | Boundary):
+        if isinstance(self.evidence, Boundary):
             least = self.evidence.epsilon(self.delta, failure)
         else:
             least = self.evidence.bound(cast(Bound, self.bound), self.delta, failure)
             if self.bound == "gaussian":
                 level = self.evidence.mu(failure)
         return replace(self, confidence=confidence, epsilon_lower_bound=least, mu_lower_bound=level)
-
-    def plot(self, ax: Any = None) -> Any:
-        """Draw the trade-off curve that was observed above the one that the claim allows.
-
-        Parameters
-        ----------
-        ax : matplotlib axes, optional
-            Where to draw; by default new ones.
-
-        Returns
-        -------
-        matplotlib axes
-            With both curves. What lies below the claimed curve by more than the noise of counting
-            refutes the claim.
-
-        Raises
-        ------
-        ImportError
-            If matplotlib is missing.
-        """
-        if ax is None:
-            try:
-                from matplotlib.figure import Figure
-            except ImportError:
-                raise ImportError(
-                    "AuditResult.plot needs matplotlib, which is not installed; "
-                    "pip install 'skdp[plot]'."
-                ) from None
-            ax = Figure().add_subplot()
-        alpha = np.linspace(0, 1, 501)
-        claim = f"claimed: epsilon={self.epsilon:.3g}, delta={self.delta:.1g}"
-        ax.plot(alpha, self.claimed_errors(alpha), label=claim)
-        at_least = f"observed: epsilon >= {self.epsilon_lower_bound:.3g}"
-        ax.plot(*self.observed.T, drawstyle="steps-post", label=at_least)
-        ax.plot([0, 1], [1, 0], linestyle=":", color="grey", label="blind")
-        ax.set_xlabel("false positives")
-        ax.set_ylabel("false negatives")
-        ax.legend()
-        return ax
 
     def claimed_errors(self, alpha: np.ndarray) -> np.ndarray:
         """Least share of false negatives that the claim allows at shares of false positives.
@@ -213,7 +171,7 @@ class AuditResult:
 
     def __str__(self) -> str:
         verdict = "refuted" if self.refuted else "not refuted"
-        how = f"{self.method}, sees={self.sees!r}, {self.runs} runs"
+        how = f"sees={self.sees!r}, {self.runs} runs"
         text = (
             f"epsilon >= {self.epsilon_lower_bound:.4g} with confidence {self.confidence:g}, "
             f"claimed {self.epsilon:.4g} at delta={self.delta:g}: {verdict} ({how}: "
@@ -241,7 +199,6 @@ def leaking(found: list[str], claim: Claim, adjacency: str, confidence: float) -
         epsilon=claim.epsilon,
         delta=claim.delta,
         confidence=confidence,
-        method="many_runs",
         sees="boundary",
         bound="boundary",
         adjacency=adjacency,
@@ -283,7 +240,6 @@ def bounded(
         epsilon=claim.epsilon,
         delta=delta,
         confidence=confidence,
-        method="many_runs",
         sees=sees,
         bound=bound,
         adjacency=adjacency,

@@ -49,8 +49,6 @@ class ArmLabels:
             )
         self._numbers = numbers
         self.labels = _array(given)
-        plain = self.labels.dtype.kind in "biufU"
-        self._order = np.argsort(self.labels) if plain else None
 
     def __len__(self) -> int:
         return len(self.labels)
@@ -71,29 +69,13 @@ class ArmLabels:
                 f"DPContextualBandit needs one action a context, {n} in all, got an array of shape "
                 f"{given.shape}."
             )
-        codes = self._sorted_codes(given) if n > 1 else self._codes(given)
-        if codes is None:
-            raise ValueError(
-                f"DPContextualBandit needs actions among its {len(self)} arms; some of those given "
-                "are not. Name all arms in arms=[...], with the type that they have in the log."
-            )
-        return codes
-
-    def _sorted_codes(self, given: np.ndarray) -> np.ndarray | None:
-        number = "biuf"
-        kinds = self.labels.dtype.kind, given.dtype.kind
-        alike = kinds[0] == kinds[1] or (kinds[0] in number and kinds[1] in number)
-        if self._order is None or not alike:
-            return self._codes(given)
-        ordered = self.labels[self._order]
-        codes = self._order[np.minimum(np.searchsorted(ordered, given), len(self) - 1)]
-        return codes if bool(np.all(self.labels[codes] == given)) else None
-
-    def _codes(self, given: np.ndarray) -> np.ndarray | None:
         try:
             return np.array([self._numbers[label] for label in given.tolist()], dtype=np.intp)
         except (KeyError, TypeError):
-            return None
+            raise ValueError(
+                f"DPContextualBandit needs actions among its {len(self)} arms; some of those given "
+                "are not. Name all arms in arms=[...], with the type that they have in the log."
+            ) from None
 
 
 def _array(labels: list[Any]) -> np.ndarray:

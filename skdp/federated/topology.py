@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
-from ..validation import numbers_in, settle_numbers
+from ..validation import settle_numbers
 
 _MOST_DRAWS = 1000
 
@@ -133,8 +133,8 @@ class Adjacent(Topology):
         except TypeError:
             raise ValueError(
                 "Adjacent needs for each node a tuple of the numbers of its neighbours, got "
-                f"something else in a {type(self.neighbours).__name__}; use Adjacent.from_matrix "
-                "for an adjacency matrix."
+                f"something else in a {type(self.neighbours).__name__}; for an adjacency matrix "
+                "pass [np.flatnonzero(row) for row in matrix]."
             ) from None
         object.__setattr__(self, "neighbours", plain)
         n_nodes = len(self.neighbours)
@@ -142,31 +142,9 @@ class Adjacent(Topology):
         sound = all(0 <= j < n_nodes and i != j and (j, i) in pairs for i, j in pairs)
         if not sound:
             raise ValueError(
-                "Adjacent needs for each node the numbers of other nodes that name it as well; "
-                "make the adjacency matrix symmetric with an empty diagonal."
+                "Adjacent needs for each node the numbers of other nodes that name it too, as a "
+                "symmetric adjacency matrix with an empty diagonal does."
             )
-
-    @classmethod
-    def from_matrix(cls, matrix: np.ndarray) -> Adjacent:
-        """The graph of an adjacency matrix.
-
-        Parameters
-        ----------
-        matrix : array-like of shape (n_nodes, n_nodes)
-            Symmetric; entries other than zero are edges, the diagonal is zero.
-
-        Raises
-        ------
-        ValueError
-            If the matrix is not square, an entry is missing or no number, the graph is not
-            connected, or as for the class.
-        """
-        given = _plain(matrix)
-        if given.ndim != 2 or given.shape[0] != given.shape[1]:
-            raise ValueError(f"Adjacent needs a square matrix, got one of shape {given.shape}.")
-        graph = cls(tuple(tuple(np.flatnonzero(row).tolist()) for row in given))
-        _connected_pairs(graph.neighbours)
-        return graph
 
     def edges(self, n_nodes: int, public_rng: np.random.Generator) -> np.ndarray:
         """The pairs that talk."""
@@ -177,17 +155,6 @@ class Adjacent(Topology):
                 "each site is needed."
             )
         return _connected_pairs(self.neighbours)
-
-
-def _plain(matrix: object) -> np.ndarray:
-    """An adjacency matrix as an array of numbers."""
-    found = numbers_in(matrix)
-    if found is None or np.isnan(found).any():
-        raise ValueError(
-            f"Adjacent needs a matrix of numbers, none of them missing, got a "
-            f"{type(matrix).__name__} of something else; pass a dense array with 1 for each edge."
-        )
-    return found
 
 
 def _connected_pairs(neighbours: tuple[tuple[int, ...], ...]) -> np.ndarray:

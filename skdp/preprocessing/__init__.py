@@ -25,6 +25,7 @@ from .one_hot_encoder import DPOneHotEncoder
 from .pca import DPPCA
 from .private_components import ComponentsLearner
 from .quantile_transformer import DPQuantileTransformer
+from .ranged_transformer import RangedTransformer
 from .robust_scaler import DPRobustScaler
 from .row_norm_clipper import RowNormClipper
 from .select_k_best import DPSelectKBest
@@ -55,6 +56,7 @@ __all__ = [
     "Invertible",
     "PrivateTransformer",
     "QuantileLearner",
+    "RangedTransformer",
     "RowNormClipper",
     "Transformer",
     "bucket_of",

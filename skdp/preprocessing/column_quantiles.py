@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import lru_cache
 from math import sqrt
-from typing import Any, ClassVar, final
+from typing import final
 
 import numpy as np
 from sklearn.isotonic import isotonic_regression
@@ -14,8 +14,7 @@ from sklearn.isotonic import isotonic_regression
 from ..privacy.accounting.ledger import Spend
 from ..privacy.oracle import Oracle
 from ..problem.column_bounds import ColumnBounds
-from .base import PrivateTransformer
-from .scaler import ranges_of_all
+from .ranged_transformer import RangedTransformer
 
 # Of the budget, for bounds that are not given. Of .2, .35, .5 and .65 the less were the better, but
 # at little budget (2,000 and 20,000 rows of six columns, epsilon .1 to 4).
@@ -115,38 +114,24 @@ def _least_squares(levels: int) -> np.ndarray:
     return inverse
 
 
-class QuantileLearner(PrivateTransformer, ABC):
+class QuantileLearner(RangedTransformer, ABC):
     """A transformer that follows from ranges and quantiles of columns.
 
     A subclass says in ``_publish`` what it makes of the distributions of columns.
     """
-
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **PrivateTransformer._parameter_constraints,
-        "bounds": [None, "array-like"],
-    }
-
-    bounds: Any
-    bounds_: tuple[np.ndarray, np.ndarray]
-
-    def _settle(self) -> None:
-        if self.bounds is not None:
-            self._given_bounds(self.bounds)
 
     @property
     def _by_ranges(self) -> bool:
         """True if parameters ask for no quantile, so that the budget is all for ranges."""
         return False
 
+    @property
+    def _range_share(self) -> float:  # type: ignore[override]
+        return 1.0 if self._by_ranges else _RANGE_SHARE
+
     @final
     def _learn(self, oracle: Oracle, n_samples: int) -> None:
-        d = self.n_features_in_
-        if self.bounds is None:
-            share = oracle.budget if self._by_ranges else oracle.budget.fraction(_RANGE_SHARE)
-            bounds = ranges_of_all(oracle, share, n_samples, d)
-        else:
-            bounds = self._given_bounds(self.bounds)
-        self.bounds_ = bounds.low, bounds.high
+        d, bounds = self.n_features_in_, self._find_bounds(oracle, n_samples)
         if self._by_ranges:
             ends = np.stack(self.bounds_, axis=1)
             distributions = ColumnDistributions(

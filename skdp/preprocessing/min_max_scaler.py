@@ -7,14 +7,14 @@ from typing import Any, ClassVar, final
 import numpy as np
 
 from ..privacy.oracle import Oracle
-from ..problem.column_bounds import ColumnBounds, ColumnScaling
+from ..problem.column_bounds import ColumnScaling
 from ..validation import PAIR, SCALERS, keep_parameters, with_advice
-from .base import PrivateTransformer
-from .scaler import Scaler, checked_range, ranges_of_all
+from .ranged_transformer import RangedTransformer, ranges_of_all
+from .scaler import Scaler, checked_range
 
 
 @final
-class DPMinMaxScaler(Scaler, PrivateTransformer):
+class DPMinMaxScaler(Scaler, RangedTransformer):
     r"""Bring features to a range by bounds that are found privately, and clip to it.
 
     The smallest and the largest value of a feature are single rows, which privacy hides. In their
@@ -88,14 +88,12 @@ class DPMinMaxScaler(Scaler, PrivateTransformer):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **PrivateTransformer._parameter_constraints,
+        **RangedTransformer._parameter_constraints,
         "feature_range": [PAIR],
-        "bounds": [None, "array-like"],
         "clip": ["boolean"],
     }
 
     feature_range: tuple[float, float]
-    bounds: Any
     clip: bool
 
     data_min_: np.ndarray
@@ -128,14 +126,12 @@ class DPMinMaxScaler(Scaler, PrivateTransformer):
 
     def _settle(self) -> None:
         checked_range(type(self).__name__, self.feature_range)
-        self._known_bounds()
-
-    def _known_bounds(self) -> ColumnBounds | None:
-        return None if self.bounds is None else self._given_bounds(self.bounds)
+        super()._settle()
 
     def _learn(self, oracle: Oracle, n_samples: int) -> None:
-        sizes, known = (n_samples, self.n_features_in_), self._known_bounds()
-        found = ranges_of_all(oracle, oracle.budget, *sizes, within=known)
+        # Bounds that are given hold the ranges, which are found all the same.
+        known = None if self.bounds is None else self._given_bounds(self.bounds)
+        found = ranges_of_all(oracle, oracle.budget, n_samples, self.n_features_in_, within=known)
         a, b = checked_range(type(self).__name__, self.feature_range)
         self.data_min_, self.data_max_ = found.low, found.high
         self.data_range_ = 2 * found.half_width

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from math import sqrt
-from typing import Any, ClassVar, final
+from typing import final
 
 import numpy as np
 from sklearn.utils.extmath import svd_flip
@@ -15,13 +15,12 @@ from ..problem.bounds import RowBounds
 from ..problem.column_bounds import ColumnScaling
 from ..problem.losses import Squared
 from ..problem.problem import Problem
-from .base import Invertible, PrivateTransformer
+from .base import Invertible
 from .column_ranges import private_column_moments
-from .scaler import ranges_of_all
+from .ranged_transformer import RangedTransformer
 
-# Of the budget: ranges that are not given; then means and variances, lengths of rows, the rest is
-# for second moments.
-_RANGE_SHARE, _COLUMN_SHARE, _LENGTH_SHARE = 0.25, 0.2, 0.05
+# Of the budget without ranges: means and variances, lengths of rows, the rest for second moments.
+_COLUMN_SHARE, _LENGTH_SHARE = 0.2, 0.05
 # Shares of rows beyond the length that all are held to, where noise is large and where it is not,
 # and lengths that are tried, in units of the usual.
 _TAIL, _FAR_TAIL, _LENGTHS = 0.05, 0.002, np.geomspace(0.25, 32.0, 29)
@@ -33,21 +32,15 @@ _SMALL = 0.05
 _MOST_FEATURES = 4096
 
 
-class ComponentsLearner(Invertible, PrivateTransformer, ABC):
+class ComponentsLearner(Invertible, RangedTransformer, ABC):
     """A transformer that turns rows along the directions in which they vary most.
 
     Columns are brought to one scale first, by private means and variances, so that each has noise
     in proportion to how much it varies; rows are held to a length that nearly all of them have.
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **PrivateTransformer._parameter_constraints,
-        "bounds": [None, "array-like"],
-    }
+    _range_share = 0.25
 
-    bounds: Any
-
-    bounds_: tuple[np.ndarray, np.ndarray]
     components_: np.ndarray
     explained_variance_: np.ndarray
     explained_variance_ratio_: np.ndarray
@@ -63,8 +56,7 @@ class ComponentsLearner(Invertible, PrivateTransformer, ABC):
         """Number of components."""
 
     def _settle(self) -> None:
-        if self.bounds is not None:
-            self._given_bounds(self.bounds)
+        super()._settle()
         d, k = self.n_features_in_, self._number()
         if not 1 <= k <= d <= _MOST_FEATURES:
             raise ValueError(
@@ -74,13 +66,7 @@ class ComponentsLearner(Invertible, PrivateTransformer, ABC):
 
     @final
     def _learn(self, oracle: Oracle, n_samples: int) -> None:
-        d = self.n_features_in_
-        if self.bounds is None:
-            share = oracle.budget.fraction(_RANGE_SHARE)
-            bounds = ranges_of_all(oracle, share, n_samples, d)
-        else:
-            bounds = self._given_bounds(self.bounds)
-        self.bounds_ = bounds.low, bounds.high
+        d, bounds = self.n_features_in_, self._find_bounds(oracle, n_samples)
         columns, lengths = (oracle.budget.fraction(s) for s in (_COLUMN_SHARE, _LENGTH_SHARE))
         mean, variance = private_column_moments(oracle, bounds, n_samples, columns.whole())
         scale = np.sqrt(variance if self._centred else variance + mean**2)

@@ -11,15 +11,11 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import MinMaxScaler, StandardScaler
 from sklearn.utils.validation import check_is_fitted
 
-from ..exceptions import BudgetWarning, warn_user
-from ..privacy.accounting.ledger import Budget
-from ..privacy.oracle import Oracle
 from ..privacy.rows.bounded_rows import Rows
 from ..privacy.rows.reading import strict_checks
 from ..problem.column_bounds import ColumnBounds, ColumnScaling
 from ..validation import check_numbers, shown
 from .base import Transformer
-from .column_ranges import POOR, ROUGH, evidence_of, private_column_ranges, voting
 
 
 class Scaler(Transformer, ABC):
@@ -83,49 +79,6 @@ class Scaler(Transformer, ABC):
     @final
     def _applied(self, X: Rows) -> Rows:
         return self._map(X.shape[1]).apply(X)
-
-
-def ranges_of_all(
-    oracle: Oracle,
-    budget: Budget,
-    n_samples: int,
-    n_features: int,
-    *,
-    within: ColumnBounds | None = None,
-) -> ColumnBounds:
-    """Ranges of all features; see :func:`private_column_ranges`.
-
-    Parameters
-    ----------
-    oracle : Oracle
-        Asked for votes and for counts.
-    budget : Budget
-        Most that is spent on it.
-    n_samples, n_features : int
-        Public sizes.
-    within : ColumnBounds, optional
-        Bounds that are known; the search stays within.
-
-    Warns
-    -----
-    BudgetWarning
-        If noise hides most ranges, by the budget and the sizes alone.
-    """
-    searched = voting(n_features, codes=within is None)
-    evidence = evidence_of(oracle.adjacency, budget, n_samples, searched)
-    if evidence < ROUGH:
-        few = "most ranges" if evidence < POOR else "up to a half of the ranges"
-        instead = "(-1, 1)" if within is None else "what bounds gives"
-        warn_user(
-            f"{few.capitalize()} of {n_features} features will not be found in {n_samples:,} rows "
-            f"with this epsilon; {instead} is used for those. Pass bounds if you know them, or a "
-            "larger epsilon.",
-            BudgetWarning,
-        )
-    oracle.note("ranges of columns")
-    columns = tuple(range(n_features))
-    sizes, codes = (n_samples, columns), within is None
-    return private_column_ranges(oracle, budget, *sizes, codes=codes, within=within).bounds
 
 
 def scaling_within(

@@ -22,13 +22,13 @@ from ..problem.column_bounds import ColumnBounds, ColumnScaling
 from ..problem.losses import Softmax, Squared
 from ..problem.problem import Problem
 from ..validation import PAIR, SELECTORS, keep_parameters, with_advice
-from .base import Invertible, PrivateTransformer
+from .base import Invertible
 from .column_ranges import private_column_moments
-from .scaler import ranges_of_all
+from .ranged_transformer import RangedTransformer
 
-# Of the budget: ranges that are not given; then means and variances, and for numbers the middle of
-# the targets and the sizes of products. The rest is for sums of products.
-_RANGE_SHARE, _COLUMN_SHARE, _CENTRE_SHARE, _SIZE_SHARE = 0.25, 0.25, 0.02, 0.03
+# Of the budget without ranges: means and variances, and for numbers the middle of the targets and
+# the sizes of products. The rest is for sums of products.
+_COLUMN_SHARE, _CENTRE_SHARE, _SIZE_SHARE = 0.25, 0.02, 0.03
 # Length of a row, and its constant entry, beside the root of the number of columns.
 _LENGTH, _CONSTANT = 1.25, 0.25
 # Share of rows whose product with the target keeps its length, and lengths, in units of a row's.
@@ -36,7 +36,7 @@ _KEPT, _SIZES = 0.9, np.geomspace(2.0**-10, 1.0, 21)
 
 
 @final
-class DPSelectKBest(Invertible, PrivateTransformer):
+class DPSelectKBest(Invertible, RangedTransformer):
     r"""Keep the k columns that tell most about the target.
 
     Columns are brought to mean 0 and variance 1 by private moments and rows held to a length, and
@@ -109,20 +109,19 @@ class DPSelectKBest(Invertible, PrivateTransformer):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **PrivateTransformer._parameter_constraints,
+        **RangedTransformer._parameter_constraints,
         "k": [Interval(Integral, 1, None, closed="left")],
         "classes": [None, "array-like"],
         "target_bounds": [None, PAIR],
-        "bounds": [None, "array-like"],
     }
+
+    _range_share = 0.25
 
     k: int
     classes: Any
     target_bounds: Any
-    bounds: Any
 
     scores_: np.ndarray
-    bounds_: tuple[np.ndarray, np.ndarray]
 
     @with_advice(SELECTORS)
     def __init__(
@@ -182,8 +181,7 @@ class DPSelectKBest(Invertible, PrivateTransformer):
         return y, encoder_of_classes(name, self._labels())
 
     def _settle(self) -> None:
-        if self.bounds is not None:
-            self._given_bounds(self.bounds)
+        super()._settle()
         if self._target() is None and (K := self._labels().size) < 2:
             raise ValueError(f"{type(self).__name__} needs at least 2 classes, got {K}.")
 
@@ -202,11 +200,7 @@ class DPSelectKBest(Invertible, PrivateTransformer):
 
     def _learn(self, oracle: Oracle, n_samples: int) -> None:
         d, target = self.n_features_in_, self._target()
-        if self.bounds is None:
-            bounds = ranges_of_all(oracle, oracle.budget.fraction(_RANGE_SHARE), n_samples, d)
-        else:
-            bounds = self._given_bounds(self.bounds)
-        self.bounds_ = bounds.low, bounds.high
+        bounds = self._find_bounds(oracle, n_samples)
         centre, sizes, columns = (
             oracle.budget.fraction(s).whole() for s in (_CENTRE_SHARE, _SIZE_SHARE, _COLUMN_SHARE)
         )

@@ -17,7 +17,6 @@ from ..privacy.rows.category_rows import MISSING, CategoryRows, coded_categories
 from ..privacy.rows.privacy_units import PrivacyUnits
 from ..privacy.rows.reading import columns_of_table, redacted
 from ..validation import IMPUTERS, keep_parameters, one_of, with_advice
-from .base import PrivateTransformer
 from .column_categories import (
     calculus_of_categories,
     hidden_threshold,
@@ -25,10 +24,8 @@ from .column_categories import (
     warn_of_hidden_categories,
 )
 from .column_quantiles import private_column_distributions
-from .scaler import ranges_of_all
+from .ranged_transformer import RangedTransformer
 
-# Of the budget, for bounds that are not given.
-_RANGE_SHARE = 0.5
 # Standard deviations by which values have to be seen that are not missing.
 _SEEN = 4.0
 # Columns of truth values are none: one that is missing turns them into columns of objects.
@@ -36,7 +33,7 @@ _NUMERIC = "iuf"
 
 
 @final
-class DPSimpleImputer(PrivateTransformer):
+class DPSimpleImputer(RangedTransformer):
     r"""Fill in missing values by statistics of the columns that are released privately.
 
     Means are released with the moments of all columns at once, and medians with the quantiles of
@@ -113,20 +110,20 @@ class DPSimpleImputer(PrivateTransformer):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **PrivateTransformer._parameter_constraints,
+        **RangedTransformer._parameter_constraints,
         "strategy": [one_of("mean", "median", "most_frequent", "constant")],
         "fill_value": [object],
         "add_indicator": ["boolean"],
-        "bounds": [None, "array-like"],
     }
+
+    _range_share = 0.5
 
     strategy: str
     fill_value: Any
     add_indicator: bool
-    bounds: Any
 
     statistics_: np.ndarray
-    bounds_: tuple[np.ndarray, np.ndarray] | None
+    bounds_: tuple[np.ndarray, np.ndarray] | None  # type: ignore[assignment]
 
     @with_advice(IMPUTERS)
     def __init__(
@@ -216,8 +213,8 @@ class DPSimpleImputer(PrivateTransformer):
         return CategoryRows(checked, units)
 
     def _settle(self) -> None:
-        if self._of_numbers and self.bounds is not None:
-            self._given_bounds(self.bounds)
+        if self._of_numbers:
+            super()._settle()
 
     def _foresee(self, n_samples: int, terms: PrivacyTerms) -> None:
         if self.strategy == "most_frequent":
@@ -233,12 +230,7 @@ class DPSimpleImputer(PrivateTransformer):
         if not self._of_numbers:
             self.statistics_ = self._common(oracle, n_samples)
             return
-        d = self.n_features_in_
-        if self.bounds is None:
-            bounds = ranges_of_all(oracle, oracle.budget.fraction(_RANGE_SHARE), n_samples, d)
-        else:
-            bounds = self._given_bounds(self.bounds)
-        self.bounds_ = bounds.low, bounds.high
+        bounds = self._find_bounds(oracle, n_samples)
         spend = oracle.budget.whole()
         if self.strategy == "median":
             found = private_column_distributions(oracle, bounds, n_samples, spend)

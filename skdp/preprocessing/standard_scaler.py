@@ -9,16 +9,13 @@ import numpy as np
 from ..privacy.oracle import Oracle
 from ..problem.column_bounds import ColumnBounds, ColumnScaling
 from ..validation import SCALERS, keep_parameters, with_advice
-from .base import PrivateTransformer
 from .column_ranges import private_column_moments
-from .scaler import Scaler, ranges_of_all, scaling_within
-
-# Of the budget, for bounds that are not given.
-_RANGE_SHARE = 0.5
+from .ranged_transformer import RangedTransformer
+from .scaler import Scaler, scaling_within
 
 
 @final
-class DPStandardScaler(Scaler, PrivateTransformer):
+class DPStandardScaler(Scaler, RangedTransformer):
     r"""Centre and scale features by means and variances that are released privately.
 
     With features clipped to bounds ``[low_j, high_j]``, of middle ``c_j`` and half width ``h_j``,
@@ -97,14 +94,14 @@ class DPStandardScaler(Scaler, PrivateTransformer):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **PrivateTransformer._parameter_constraints,
-        "bounds": [None, "array-like"],
+        **RangedTransformer._parameter_constraints,
         "with_mean": ["boolean"],
         "with_std": ["boolean"],
         "clip": ["boolean"],
     }
 
-    bounds: Any
+    _range_share = 0.5
+
     with_mean: bool
     with_std: bool
     clip: bool
@@ -112,7 +109,6 @@ class DPStandardScaler(Scaler, PrivateTransformer):
     mean_: np.ndarray | None
     var_: np.ndarray | None
     scale_: np.ndarray | None
-    bounds_: tuple[np.ndarray, np.ndarray]
 
     @with_advice(SCALERS)
     def __init__(
@@ -137,17 +133,8 @@ class DPStandardScaler(Scaler, PrivateTransformer):
     def _takes_missing(self) -> bool:
         return True
 
-    def _settle(self) -> None:
-        if self.bounds is not None:
-            self._given_bounds(self.bounds)
-
     def _learn(self, oracle: Oracle, n_samples: int) -> None:
-        d, budget = self.n_features_in_, oracle.budget
-        if self.bounds is None:
-            bounds = ranges_of_all(oracle, budget.fraction(_RANGE_SHARE), n_samples, d)
-        else:
-            bounds = self._given_bounds(self.bounds)
-        self.bounds_ = bounds.low, bounds.high
+        bounds = self._find_bounds(oracle, n_samples)
         self.mean_ = self.var_ = self.scale_ = None
         if not (self.with_mean or self.with_std):
             return

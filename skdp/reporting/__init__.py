@@ -2,7 +2,6 @@
 
 from .budget import PrivacyBudget
 from .composition import ParallelComposition, compose
-from .diagrams import documentation
 from .divergences import CHOICE_AS_GAUSSIAN, gaussian_price, grouped, renyi
 from .filters import FILTERS, Amount, GaussianFilter, RenyiFilter, SumsFilter, ThresholdFilter
 from .number_of_trials import NumberOfTrials
@@ -46,7 +45,6 @@ __all__ = [
     "Verdict",
     "check_composed",
     "compose",
-    "documentation",
     "gaussian_price",
     "grouped",
     "privacy_spent",

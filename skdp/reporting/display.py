@@ -5,11 +5,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Self, final
 
-# Inches.
-_WIDTH, _BAR, _AROUND = 8.0, 0.3, 1.3
-# Place of a legend that would hide bars.
-ABOVE: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "frameon": False}
-
 
 class Display(ABC):
     """Base of a display, whose ``plot`` leaves ``ax_`` and ``figure_``."""
@@ -43,11 +38,6 @@ class Display(ABC):
     def _draw(self, ax: Any) -> None:
         """Draw on axes."""
 
-    @property
-    def _bars(self) -> int:
-        """Number of bars beside each other, each with a name, which new axes are as high as."""
-        return 0
-
     @final
     def _axes(self, ax: Any) -> Any:
         """The axes to draw on; new ones of pyplot, as in scikit-learn, if None are given."""
@@ -59,6 +49,5 @@ class Display(ABC):
                     f"{type(self).__name__}.plot needs matplotlib, which is not installed; pip "
                     "install 'skdp[plot]'."
                 ) from None
-            size = (_WIDTH, _BAR * self._bars + _AROUND) if self._bars else self._size
-            _, ax = pyplot.subplots(figsize=size, layout="constrained")
+            _, ax = pyplot.subplots(figsize=self._size, layout="constrained")
         return ax

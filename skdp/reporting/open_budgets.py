@@ -38,7 +38,6 @@ from sklearn.base import BaseEstimator
 from ..exceptions import BudgetExceededError, PrivacyLeakWarning, warn_user
 from ..privacy.adjacency import Adjacency, PrivacyUnit
 from .budget_store import BudgetStore, Summary
-from .diagrams import DiagramMixin
 from .receipts import Receipt, SpendBound
 
 # Attribute in which estimators carry tokens: the stores, without what is in their files.
@@ -245,7 +244,7 @@ def looked_up() -> Iterator[None]:
                 budget.note_looked_up(number)
 
 
-class BudgetedEstimator(DiagramMixin, BaseEstimator):
+class BudgetedEstimator(BaseEstimator):
     """First base class of every estimator that spends a privacy budget.
 
     Clones, copies and pickles that are made while a :class:`skdp.PrivacyBudget` is open carry its

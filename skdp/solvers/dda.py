@@ -140,7 +140,7 @@ class DDA(Solver):
         Who is active: everyone once before anyone again, in random order; a random set; or the
         ends of random edges of the topology, along which alone they talk.
     topology : {'complete', 'ring', 'grid', 'erdos_renyi'} or Topology, default='complete'
-        Who talks to whom, for one's own graph ``skdp.federated.Adjacent.from_matrix(...)``. Not
+        Who talks to whom, for one's own graph ``skdp.federated.Adjacent(...)``. Not
         used where sums alone are published.
     gossip_steps : int, default=1
         How often sites average with their neighbours in a round.
@@ -256,8 +256,8 @@ class DDA(Solver):
         if isinstance(self.topology, np.ndarray | list | tuple) or issparse(self.topology):
             raise ValueError(
                 "DDA needs a topology by name or a Topology, got a "
-                f"{type(self.topology).__name__}. Pass skdp.federated.Adjacent.from_matrix(...) of "
-                "a dense adjacency matrix."
+                f"{type(self.topology).__name__}. Pass skdp.federated.Adjacent(...) of the "
+                "neighbours of each site for a graph of one's own."
             )
         check_hyperparameters(_HYPERPARAMETERS, self.get_params(), "DDA")
         check_clip("DDA", self.clip, problem)

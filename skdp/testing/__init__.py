@@ -1,6 +1,5 @@
 """Test doubles that catch reads of rows behind the oracle's back, and checks of claims."""
 
-from .bandit_records import record_run, replay_run
 from .checks import (
     check_fork,
     check_noise,
@@ -9,9 +8,9 @@ from .checks import (
     check_sensitivity,
     row_stores,
 )
-from .fits import exact_fit, record_fit, replay_fit
+from .fits import exact_fit, record, record_fit, replay, replay_fit
 from .oracles import ExactOracle, RecordingOracle, ReplayOracle, Transcript
-from .parts import check_parts, record_partial_fit, replay_partial_fit
+from .parts import check_parts
 
 __all__ = [
     "ExactOracle",
@@ -25,11 +24,9 @@ __all__ = [
     "check_seed_stays_behind",
     "check_sensitivity",
     "exact_fit",
+    "record",
     "record_fit",
-    "record_partial_fit",
-    "record_run",
+    "replay",
     "replay_fit",
-    "replay_partial_fit",
-    "replay_run",
     "row_stores",
 ]

@@ -1,18 +1,74 @@
-"""Recording and replaying a whole ``fit``."""
+"""Recording and replaying fits, streams and bandits, and fits without noise."""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, cast
+
+import numpy as np
 
 from ..privacy.accounting.calculus import PureDP
 from ..privacy.accounting.ledger import Ledger, PrivacySpent
 from ..privacy.accounting.promise import delta_for
 from ..privacy.adjacency import Adjacency
+from ..privacy.bandit_sessions.bandit_plans import Plan
+from ..privacy.bandit_sessions.base import ArmSession
+from ..privacy.bandit_sessions.session_factory import private_session, sessions_opened_by
 from ..privacy.oracle_factory import opened_by
 from ..privacy.randomness import SecretNoise
 from ..privacy.rows.base import RowStore
 from ..reporting.privacy_ledger import PrivacyLedger
-from .oracles import ExactOracle, RecordingOracle, ReplayOracle, Transcript
+from .oracles import Entry, ExactOracle, RecordingOracle, ReplayOracle, Transcript, expected
+
+
+def record(run: Callable[[], object]) -> Transcript:
+    """Let a fit, a stream or a bandit run, and return all that was asked and answered.
+
+    Parameters
+    ----------
+    run : callable
+        Fits, feeds a stream, or begins a bandit and goes through it.
+    """
+    transcript = Transcript()
+
+    def session(*terms: Any) -> ArmSession:
+        return cast(ArmSession, _RecordingSession(private_session(*terms), transcript))
+
+    oracle = partial(RecordingOracle, transcript=transcript)
+    with opened_by(oracle), sessions_opened_by(session):
+        run()
+    return transcript
+
+
+def replay(run: Callable[[], object], transcript: Transcript) -> None:
+    """Let it run with recorded answers: whatever rows hold, only their number can matter.
+
+    Parameters
+    ----------
+    run : callable
+        The recorded one, maybe with other rows of the same shape.
+    transcript : Transcript
+        Of :func:`record`.
+
+    Raises
+    ------
+    AssertionError
+        If other queries are asked than were recorded, or fewer.
+    """
+    coming = iter(transcript)
+
+    def oracle(rows: RowStore, ledger: Ledger, adjacency: Adjacency, noise: SecretNoise) -> Any:
+        del rows, noise
+        return ReplayOracle(ledger, adjacency, coming)
+
+    def session(plan: Plan, *others: Any) -> ArmSession:
+        del others
+        return cast(ArmSession, _ReplayingSession(plan, coming))
+
+    with opened_by(oracle), sessions_opened_by(session):
+        run()
+    assert next(coming, None) is None, "fewer queries than recorded"
 
 
 def record_fit(estimator: Any, X: Any, y: Any, **fit_params: Any) -> Transcript:
@@ -22,21 +78,12 @@ def record_fit(estimator: Any, X: Any, y: Any, **fit_params: Any) -> Transcript:
     ----------
     estimator : estimator
         Fitted in place.
-    X : array-like
-        Features.
-    y : array-like
-        Targets.
+    X, y : array-like
+        Features and targets.
     **fit_params
         Passed on to ``fit``, for example ``sample_weight``.
     """
-    transcript = Transcript()
-
-    def oracle(rows: RowStore, ledger: Ledger, adjacency: Adjacency, noise: SecretNoise) -> Any:
-        return RecordingOracle(rows, ledger, adjacency, noise, transcript)
-
-    with opened_by(oracle):
-        estimator.fit(X, y, **fit_params)
-    return transcript
+    return record(lambda: estimator.fit(X, y, **fit_params))
 
 
 def replay_fit(estimator: Any, X: Any, y: Any, transcript: Transcript, **fit_params: Any) -> None:
@@ -46,10 +93,8 @@ def replay_fit(estimator: Any, X: Any, y: Any, transcript: Transcript, **fit_par
     ----------
     estimator : estimator
         Fitted in place.
-    X : array-like
-        Features.
-    y : array-like
-        Targets.
+    X, y : array-like
+        Features and targets.
     transcript : Transcript
         Of an earlier fit with the same parameters.
     **fit_params
@@ -60,16 +105,7 @@ def replay_fit(estimator: Any, X: Any, y: Any, transcript: Transcript, **fit_par
     AssertionError
         If the estimator asks other queries than were recorded, or fewer.
     """
-    made: list[ReplayOracle] = []
-
-    def oracle(rows: RowStore, ledger: Ledger, adjacency: Adjacency, noise: SecretNoise) -> Any:
-        del rows, noise
-        made.append(ReplayOracle(ledger, adjacency, transcript))
-        return made[-1]
-
-    with opened_by(oracle):
-        estimator.fit(X, y, **fit_params)
-    assert all(replay.finished() for replay in made), "fewer queries than recorded"
+    replay(lambda: estimator.fit(X, y, **fit_params), transcript)
 
 
 def exact_fit(estimator: Any, X: Any, y: Any, **fit_params: Any) -> Ledger:
@@ -105,3 +141,36 @@ def exact_fit(estimator: Any, X: Any, y: Any, **fit_params: Any) -> Ledger:
             estimator.privacy_spent_ = PrivacySpent(float("inf"), estimator.delta_)
             estimator.privacy_ledger_ = PrivacyLedger(receipt.receipt())
     return receipt
+
+
+class _RecordingSession:
+    def __init__(self, inner: ArmSession, transcript: Transcript) -> None:
+        self._inner, self._transcript = inner, transcript
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+    def ask(self, *at: np.ndarray) -> Any:
+        kept = tuple(w.copy() for w in at)
+        return self._transcript.add("bandit", kept, 0.0, self._inner.ask(*at))
+
+
+class _ReplayingSession:
+    """Holds no rows."""
+
+    def __init__(self, plan: Plan, coming: Iterator[Entry]) -> None:
+        self._ends, self._coming, self.seen = list(plan.ends), coming, 0
+
+    @property
+    def room(self) -> int | None:
+        return self._ends[0] - self.seen if self._ends else None
+
+    def add(self, X: np.ndarray, *others: np.ndarray | None) -> None:
+        del others
+        self.seen += len(X)
+
+    def close(self) -> None:
+        del self._ends[0]
+
+    def ask(self, *at: np.ndarray) -> Any:
+        return expected(self._coming, "bandit", at, 0.0)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from copy import deepcopy
 from dataclasses import dataclass, field
-from typing import TypeAlias, final
+from typing import Any, TypeAlias, final
 
 import numpy as np
 
@@ -27,6 +28,8 @@ from ..privacy.streams.stream_session import (
     StreamSession,
 )
 
+Entry: TypeAlias = tuple[str, tuple[object, ...], float, Any]
+
 
 @dataclass
 class Transcript:
@@ -35,14 +38,35 @@ class Transcript:
     Parameters
     ----------
     entries : list of tuple
-        ``(name, public content, price, answer)`` of each exchange, in order.
+        ``(name, public content, price, answer)`` of each exchange, in order; within a stream and
+        within the run of a bandit, which are paid for at their start, the price is 0.
     """
 
-    entries: list[tuple[str, tuple[object, ...], float, np.ndarray]] = field(default_factory=list)
+    entries: list[Entry] = field(default_factory=list)
 
-    def add(self, query: Query, spend: Spend, answer: np.ndarray) -> None:
-        """Append one exchange."""
-        self.entries.append((query.name, query.public(), spend.amount, answer.copy()))
+    def add(self, name: str, public: tuple[object, ...], price: float, answer: Any) -> Any:
+        """Append one exchange with a copy of the answer, and return the answer."""
+        self.entries.append((name, public, price, deepcopy(answer)))
+        return answer
+
+    def __iter__(self) -> Iterator[Entry]:
+        return iter(self.entries)
+
+
+def expected(coming: Iterator[Entry], name: str, public: tuple[object, ...], price: float) -> Any:
+    """The recorded answer to what is asked.
+
+    Raises
+    ------
+    AssertionError
+        If it differs from what was recorded in kind, content or price.
+    """
+    recorded, content, paid, answer = next(coming, ("nothing", (), 0.0, None))
+    assert name == recorded, f"asked for {name} where {recorded} was recorded"
+    assert price == paid, f"{name} was given another price than recorded"
+    same = all(np.array_equal(a, b) for a, b in zip(public, content, strict=True))  # type: ignore[arg-type]
+    assert same, f"{name} was asked with another content than recorded"
+    return deepcopy(answer)
 
 
 @final
@@ -71,14 +95,18 @@ class RecordingOracle(Oracle):
 
     def _release(self, query: Query, spend: Spend) -> np.ndarray:
         answer = self._inner._release(query, spend)
-        self._transcript.add(query, spend, answer)
-        return answer.copy()
+        found: np.ndarray = self._transcript.add(query.name, query.public(), spend.amount, answer)
+        return found
 
     def _open(self, opening: StreamOpening) -> StreamAnswers:
-        entries = self._transcript.entries
-        inner = self._inner._open(opening)
-        entries.append(("stream", public_of(opening), opening.spend.amount, np.empty(0)))
-        return RecordedAnswers(opening, inner, entries)
+        inner, transcript = self._inner._open(opening), self._transcript
+        transcript.add("stream", _public_of(opening), opening.spend.amount, None)
+
+        def answer(request: StreamRequest, query: Query) -> Any:
+            public = (request.rows, *query.public())
+            return transcript.add(query.name, public, 0.0, inner.answer(request))
+
+        return _Answers(opening, answer)
 
 
 @final
@@ -91,8 +119,8 @@ class ReplayOracle(Oracle):
         Charged as in the recorded run.
     adjacency : Adjacency
         As in the recorded run.
-    transcript : Transcript
-        The answers, in order.
+    transcript : Transcript or iterator over one
+        The answers, in order. Oracles of one run share an iterator.
 
     Raises
     ------
@@ -100,31 +128,50 @@ class ReplayOracle(Oracle):
         If a query differs from the recorded one in kind, content or price.
     """
 
-    def __init__(self, ledger: Ledger, adjacency: Adjacency, transcript: Transcript) -> None:
+    def __init__(self, ledger: Ledger, adjacency: Adjacency, transcript: Iterable[Entry]) -> None:
         super().__init__(ledger, adjacency)
-        self._coming = iter(transcript.entries)
+        self._coming = iter(transcript)
 
     def finished(self) -> bool:
         """True if every recorded answer was asked for."""
         return next(self._coming, None) is None
 
     def _release(self, query: Query, spend: Spend) -> np.ndarray:
-        name, public, amount, answer = next(self._coming, ("nothing", (), 0.0, np.empty(0)))
-        assert query.name == name, f"asked for {query.name} where {name} was recorded"
-        assert spend.amount == amount, f"{name} was given another price than recorded"
-        same = all(np.array_equal(a, b) for a, b in zip(query.public(), public, strict=True))  # type: ignore[arg-type]
-        assert same, f"{name} was asked with another content than recorded"
-        mechanism = query.mechanism(self._adjacency, spend)
-        self._ledger.charge(mechanism.event(query.name))
-        return answer.copy()
+        found: np.ndarray = expected(self._coming, query.name, query.public(), spend.amount)
+        self._ledger.charge(query.mechanism(self._adjacency, spend).event(query.name))
+        return found
 
     def _open(self, opening: StreamOpening) -> StreamAnswers:
-        name, public, amount, _ = next(self._coming, ("nothing", (), 0.0, np.empty(0)))
-        assert name == "stream", f"opened a stream where {name} was recorded"
-        assert public == public_of(opening), "opened another stream than recorded"
-        assert opening.spend.amount == amount, "gave the stream another price than recorded"
+        coming = self._coming
+        expected(coming, "stream", _public_of(opening), opening.spend.amount)
         self._ledger.charge(opening.event)
-        return ReplayedAnswers(opening, self._coming)
+
+        def answer(request: StreamRequest, query: Query) -> Any:
+            return expected(coming, query.name, (request.rows, *query.public()), 0.0)
+
+        return _Answers(opening, answer)
+
+
+@final
+class _Answers(StreamAnswers):
+    """Answers about a stream, by a function of each request and its query."""
+
+    def __init__(
+        self, opening: StreamOpening, answered: Callable[[StreamRequest, Query], Any]
+    ) -> None:
+        super().__init__(opening)
+        self._answered = answered
+
+    def answer(self, request: StreamRequest) -> np.ndarray:
+        """The answer by the function."""
+        found: np.ndarray = self._answered(request, self._opening.query(request))
+        return found
+
+
+def _public_of(opening: StreamOpening) -> tuple[object, ...]:
+    """Public declarations about a stream."""
+    plan = opening.plan
+    return (plan.releases, plan.clip, plan.mechanism)
 
 
 @final
@@ -182,72 +229,3 @@ class _Silence(SecretNoise):
         """All."""
         del rate
         return np.ones(size, dtype=bool)
-
-
-Entry: TypeAlias = tuple[str, tuple[object, ...], float, np.ndarray]
-
-
-def public_of(opening: StreamOpening) -> tuple[object, ...]:
-    """Public declarations about a stream, for transcripts."""
-    plan = opening.plan
-    return (plan.releases, plan.clip, plan.mechanism)
-
-
-@final
-class RecordedAnswers(StreamAnswers):
-    """Passes queries on and appends each exchange to a transcript.
-
-    Parameters
-    ----------
-    opening : StreamOpening
-        What was declared.
-    inner : StreamAnswers
-        Answers.
-    entries : list of tuple
-        Where exchanges are recorded.
-    """
-
-    def __init__(self, opening: StreamOpening, inner: StreamAnswers, entries: list[Entry]) -> None:
-        super().__init__(opening)
-        self._inner = inner
-        self._entries = entries
-
-    def answer(self, request: StreamRequest) -> np.ndarray:
-        """The answer of the inner one."""
-        answer = self._inner.answer(request)
-        query = self._opening.query(request)
-        public = (request.rows, *query.public())
-        self._entries.append((query.name, public, 0.0, answer.copy()))
-        return answer.copy()
-
-
-@final
-class ReplayedAnswers(StreamAnswers):
-    """Answers from a transcript. It holds no rows at all.
-
-    Parameters
-    ----------
-    opening : StreamOpening
-        What was declared.
-    coming : iterator of tuple
-        The recorded exchanges from here on.
-
-    Raises
-    ------
-    AssertionError
-        If a query differs from the recorded one in content or size.
-    """
-
-    def __init__(self, opening: StreamOpening, coming: Iterator[Entry]) -> None:
-        super().__init__(opening)
-        self._coming = coming
-
-    def answer(self, request: StreamRequest) -> np.ndarray:
-        """The recorded answer."""
-        name, public, _, answer = next(self._coming, ("nothing", (), 0.0, np.empty(0)))
-        query = self._opening.query(request)
-        assert query.name == name, f"asked a stream where {name} was recorded"
-        asked = (request.rows, *query.public())
-        same = all(np.array_equal(a, b) for a, b in zip(asked, public, strict=True))  # type: ignore[arg-type]
-        assert same, "a batch was asked with another content than recorded"
-        return answer.copy()

@@ -1,8 +1,7 @@
-"""Streams for tests: recording and replaying one, and the check of its receipt."""
+"""The check of the receipt of a stream."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from math import fsum, inf
 from typing import Any
 
@@ -14,12 +13,6 @@ from ..privacy.accounting.calculus import (
     ZeroConcentratedDP,
 )
 from ..privacy.accounting.events import Event, Part
-from ..privacy.accounting.ledger import Ledger
-from ..privacy.adjacency import Adjacency
-from ..privacy.oracle_factory import opened_by
-from ..privacy.randomness import SecretNoise
-from ..privacy.rows.base import RowStore
-from .oracles import RecordingOracle, ReplayOracle, Transcript
 
 _CALCULI = (GaussianDP(), ZeroConcentratedDP(), PerturbedGaussianDP())
 
@@ -69,58 +62,3 @@ def _epsilon(events: list[Event], delta: float, calculus: Calculus) -> float:
         return calculus.epsilon(fsum(e.count * calculus.cost(e) for e in events), delta)
     except TypeError:
         return inf
-
-
-def record_partial_fit(estimator: Any, calls: Sequence[tuple[Any, ...]]) -> list[Transcript]:
-    """Feed an estimator and return all that was asked and answered, one transcript a part.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Fed in place.
-    calls : sequence of tuple
-        ``(X, y)`` of each call, and maybe its privacy units.
-    """
-    transcripts: list[Transcript] = []
-
-    def oracle(rows: RowStore, ledger: Ledger, adjacency: Adjacency, noise: SecretNoise) -> Any:
-        transcripts.append(Transcript())
-        return RecordingOracle(rows, ledger, adjacency, noise, transcripts[-1])
-
-    with opened_by(oracle):
-        for X, y, *units in calls:
-            estimator.partial_fit(X, y, privacy_unit=units[0] if units else None)
-    return transcripts
-
-
-def replay_partial_fit(
-    estimator: Any, calls: Sequence[tuple[Any, ...]], transcripts: Sequence[Transcript]
-) -> None:
-    """Feed with recorded answers: of the rows of the calls only their number can matter.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Fed in place.
-    calls : sequence of tuple
-        ``(X, y)`` of each call, and maybe its privacy units.
-    transcripts : sequence of Transcript
-        Of an earlier stream of as many rows with the same parameters.
-
-    Raises
-    ------
-    AssertionError
-        If the estimator asks other queries than were recorded, or fewer.
-    """
-    made: list[ReplayOracle] = []
-
-    def oracle(rows: RowStore, ledger: Ledger, adjacency: Adjacency, noise: SecretNoise) -> Any:
-        del rows, noise
-        made.append(ReplayOracle(ledger, adjacency, transcripts[len(made)]))
-        return made[-1]
-
-    with opened_by(oracle):
-        for X, y, *units in calls:
-            estimator.partial_fit(X, y, privacy_unit=units[0] if units else None)
-    asked = len(made) == len(transcripts) and all(replay.finished() for replay in made)
-    assert asked, "fewer queries than recorded"

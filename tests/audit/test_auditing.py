@@ -163,15 +163,6 @@ def test_streaming_solvers_of_bandits_are_known_by_their_models_alone():
         audit(model, contexts, returned, other=other, sees="answers", runs=10)
 
 
-def test_one_run_is_cheap_and_honest():
-    result = audit(logistic(1.0), np.eye(60), np.arange(60) % 2, method="one_run")
-    assert result.runs == result.evidence.canaries == 60
-    assert not result.at(SURE).refuted
-    left_out = audit(logistic(adjacency="zero_out"), np.eye(9), np.arange(9) % 2, method="one_run")
-    assert left_out.adjacency == "zero_out"
-    assert not left_out.at(SURE).refuted
-
-
 @pytest.mark.nightly
 def test_what_is_not_gaussian_gets_the_general_bound():
     model = logistic(4.0, solver=ObjectivePerturbation(clip=0.25, strength=40.0))
@@ -218,14 +209,13 @@ def test_a_statistic_of_ones_own_is_taken():
     result = audit(
         logistic(4.0), X, LABELS, runs=20, statistic=lambda model: float(model.coef_[0, 0])
     )
-    assert result.method == "many_runs"
+    assert result.sees == "model"
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
         ({"sees": "rows"}, "sees among"),
-        ({"method": "guess"}, "method among"),
         ({"bound": "best"}, "bound among"),
         ({"confidence": 1.0}, r"confidence in \(0, 1\)"),
         ({"runs": 3}, "at least 10 runs"),
@@ -238,8 +228,6 @@ def test_a_statistic_of_ones_own_is_taken():
         ({"other": (X, LABELS)}, "differ in 0 rows"),
         ({"other": (-X, LABELS)}, "differ in 4 rows"),
         ({"other": (X[:3], LABELS[:3])}, "same shape"),
-        ({"method": "one_run", "sees": "answers"}, "sees='model' for one run"),
-        ({"method": "one_run", "runs": 50}, "no more guesses than canaries"),
         ({"statistic": len, "sees": "answers"}, "sees='model' for a statistic"),
     ],
     ids=str,
@@ -266,7 +254,7 @@ def test_so_are_other_estimators_and_shapes():
     with pytest.raises(ValueError, match="real numbers"):
         audit(logistic(), X + 1j, LABELS)
     contexts, returned, other = users()
-    for options in ({"other": other, "calls": 2}, {"method": "one_run", "other": other}, {}):
+    for options in ({"other": other, "calls": 2}, {}):
         with pytest.raises(ValueError, match="for a bandit"):
             audit(bandit(), contexts, returned, **options)
 
@@ -328,18 +316,6 @@ def test_the_result_tells_what_was_found():
     positives, negatives = result.observed.T
     assert (np.diff(positives) >= 0).all()
     assert (np.diff(negatives) <= 0).all()
-
-
-def test_the_plot_shows_both_curves():
-    pytest.importorskip("matplotlib")
-    for options in ({"sees": "queries", "runs": 500}, {"method": "one_run"}):
-        result = audit(logistic(), X, LABELS, **options)
-        axes = result.plot()
-        claimed, observed, _ = axes.get_lines()
-        assert len(observed.get_xdata()) >= 2
-        assert claimed.get_ydata()[0] == pytest.approx(1.0)
-        assert claimed.get_ydata()[-1] == pytest.approx(0.0)
-        assert result.plot(axes) is axes
 
 
 @pytest.mark.parametrize("gaussian", [True, False])

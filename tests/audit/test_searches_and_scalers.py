@@ -75,13 +75,12 @@ def test_so_are_random_searches_and_pipelines_that_hold_a_search(space):
     [
         {"sees": "queries"},
         {"sees": "answers"},
-        {"method": "one_run"},
         {"calls": 2},
     ],
     ids=str,
 )
 def test_nothing_else_is_known_of_a_search(changed):
-    with pytest.raises(ValueError, match=r"many runs, sees='model', .* for DPGridSearchCV"):
+    with pytest.raises(ValueError, match=r"needs sees='model', .* for DPGridSearchCV"):
         audit(search(), X, LABELS, **changed)
 
 
@@ -101,9 +100,8 @@ def test_scalers_are_audited_by_their_queries_their_numbers_or_a_statistic():
         result = audit(scaler, rows, targets, **how)
         assert result.epsilon == pytest.approx(2.0)
         assert not result.at(SURE).refuted
-    for how in ({"calls": 2}, {"method": "one_run"}):
-        with pytest.raises(ValueError, match="many runs and calls=None for DPStandardScaler"):
-            audit(scaler, rows, targets, **how)
+    with pytest.raises(ValueError, match="calls=None for DPStandardScaler"):
+        audit(scaler, rows, targets, calls=2)
 
 
 def test_what_asked_nothing_claims_nothing():

@@ -1,18 +1,16 @@
 """Streams of a bandit without a horizon: epochs that double, each user in one of them."""
 
-import pickle
 from itertools import pairwise
 
 import numpy as np
 import pytest
 from recomputed_spend import recomputed
-from simulated_users import Users, linear_users, logistic_users, play
+from simulated_users import Users, linear_users, play
 
 import skdp
 from skdp import BudgetExceededError, DPContextualBandit, PrivacyBudget
-from skdp.bandit.policies import BlocksPolicy, FTRLPolicy
 from skdp.privacy.bandit_sessions import ArmSession
-from skdp.testing import record_run, replay_run
+from skdp.testing import record, replay
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::skdp.SeededNoiseWarning"),
@@ -103,11 +101,6 @@ def check_disjoint(sessions):
     assert len(together) == len(set(together)) == N
 
 
-@every_policy
-def test_each_user_is_in_one_epoch_alone(policy, monkeypatch):
-    check_disjoint(rows_of_sessions(monkeypatch, policy))
-
-
 def test_users_who_are_in_two_epochs_are_noticed(monkeypatch):
     first = []
 
@@ -120,24 +113,6 @@ def test_users_who_are_in_two_epochs_are_noticed(monkeypatch):
 
     with pytest.raises((AssertionError, RuntimeError)):
         check_disjoint(rows_of_sessions(monkeypatch, "ftrl", bug=twice))
-
-
-def counted(monkeypatch, policy, persons, **options):
-    """Of each row of a run, in order: True if it counts."""
-    counts = []
-
-    def noted(honest, self, *rows):
-        counts.extend(np.asarray(rows[3], dtype=bool).tolist())
-        honest(self, *rows)
-
-    adding(monkeypatch, noted)
-    bandit(policy, **options).partial_fit(*log(), privacy_unit=persons)
-    return counts
-
-
-def test_who_has_come_in_one_epoch_counts_in_no_other(monkeypatch):
-    persons = np.arange(N) % (N // 2)
-    assert counted(monkeypatch, "ftrl", persons) == [True] * (N // 2) + [False] * (N // 2)
 
 
 def test_several_visits_need_a_horizon():
@@ -153,12 +128,12 @@ def test_given_the_releases_a_user_changes_nobody_elses_action(policy):
     """Also not by what later epochs take over from earlier ones."""
     n = 2 * FIRST + 60
     some, first, second = users(n=n), [], []
-    exchanges = record_run(lambda: first.append(play(bandit(policy), some)))
+    exchanges = record(lambda: first.append(play(bandit(policy), some)))
     flipped = 0
     for i in (FIRST + 50, 2 * FIRST + 3, n - 1):
         other = Users(some.X.copy(), some.rewards.copy(), some.means)
         other.X[i], other.rewards[i] = -some.X[i], -5.0
-        replay_run(lambda other=other: second.append(play(bandit(policy), other)), exchanges)
+        replay(lambda other=other: second.append(play(bandit(policy), other)), exchanges)
         np.testing.assert_array_equal(
             np.delete(second[-1].actions, i), np.delete(first[0].actions, i)
         )
@@ -190,16 +165,6 @@ def test_a_checkpoint_takes_a_stream_over_the_end_of_an_epoch(tmp_path):
         assert again.privacy_ledger_ == whole.privacy_ledger_
 
 
-def test_pickles_act_and_learn_no_more():
-    X, a, r = log()
-    model = bandit().partial_fit(X, a, r)
-    copy = pickle.loads(pickle.dumps(model))
-    np.testing.assert_array_equal(copy.predict(X), model.predict(X))
-    assert len(copy.act(X)) == N
-    with pytest.raises(ValueError, match="needs a stream that can go on"):
-        copy.partial_fit(X, a, r)
-
-
 def test_a_privacy_budget_counts_all_epochs_once():
     rows = log()
     with PrivacyBudget(epsilon=1.1, delta=1e-6):
@@ -208,19 +173,6 @@ def test_a_privacy_budget_counts_all_epochs_once():
             model.partial_fit(*part(rows, start, start + 1000))
         with pytest.raises(BudgetExceededError):
             bandit(epsilon=1.0, delta=1e-6).partial_fit(*rows)
-
-
-@pytest.mark.nightly
-def test_each_epoch_takes_the_policy_that_suits_its_length():
-    """Moments pay for few features and many arms, once there are users enough."""
-    rng = np.random.default_rng(0)
-    n, arms = 12_000, 10
-    X, a, r = rng.normal(size=(n, 5)) / 5, rng.integers(0, arms, n), rng.uniform(size=n)
-    model = DPContextualBandit(range(arms), data_norm=1.0, random_state=0, epsilon=1.4)
-    model.partial_fit(X[:100], a[:100], r[:100])
-    assert isinstance(model.policy_, FTRLPolicy)
-    model.partial_fit(X[100:], a[100:], r[100:])
-    assert isinstance(model.policy_, BlocksPolicy)
 
 
 def first_epoch(n_arms, n_features):
@@ -264,14 +216,6 @@ def regrets(make, T, K, seeds, epsilon):
 def test_not_knowing_the_horizon_costs_little():
     known, anytime = regrets(linear_users, 4000, 2, 2, 4.0)
     assert anytime < 2 * known + 2
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize("make", [linear_users, logistic_users])
-def test_not_knowing_the_horizon_costs_little_on_the_instance_of_the_page(make):
-    known, anytime = regrets(make, 10_000, 2, 4, 1.0)
-    assert known < anytime + 5
-    assert anytime < 2 * known
 
 
 CHANGES = {

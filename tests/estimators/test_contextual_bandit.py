@@ -3,17 +3,13 @@
 import pickle
 import re
 import warnings
-from fractions import Fraction
 
 import numpy as np
 import pandas as pd
 import pytest
 from by_night import by_night
 from simulated_users import linear_users, play
-from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, Normalizer
 from sklearn.utils import estimator_checks
 
 from skdp import DPContextualBandit, SeededNoiseWarning, load_checkpoint, save_checkpoint
@@ -74,29 +70,6 @@ def test_estimated_rewards_are_in_units_of_rewards():
     np.testing.assert_allclose(model.decision_function(X), expected, atol=2.0)
     by_hand = X @ model.coef_.T + model.intercept_
     np.testing.assert_allclose(model.decision_function(X), by_hand, atol=1e-9)
-
-
-def test_logistic_estimates_stay_within_the_bounds():
-    X, a, r = log(4000)
-    model = bandit(loss="logistic", policy="gd", epsilon=1e4, reward_bounds=(-1, 3))
-    estimated = model.fit(X, a, 4 * r - 1).decision_function(100 * X)
-    assert -1 < estimated.min() < 0.5
-    assert 2 < estimated.max() < 3
-
-
-@every_policy
-@pytest.mark.by_day(2)
-def test_a_stream_of_one_users_learns_what_one_of_batches_does(policy):
-    rows = log()
-    one, many = bandit(policy=policy), bandit(policy=policy)
-    for i in range(N):
-        one.partial_fit(*part(rows, i, i + 1))
-    for i in range(0, N, 77):
-        many.partial_fit(*part(rows, i, i + 77))
-    np.testing.assert_allclose(one.coef_, many.coef_, rtol=1e-9, atol=1e-12)
-    np.testing.assert_allclose(one.intercept_, many.intercept_, rtol=1e-9)
-    assert one.privacy_ledger_ == many.privacy_ledger_
-    assert one.n_seen_ == many.n_seen_ == one.n_released_ == N
 
 
 @every_policy
@@ -279,12 +252,6 @@ def test_parameters_that_make_no_sense_are_refused(options, complaint):
         bandit(**options).partial_fit(*log())
 
 
-def test_bounds_may_be_any_real_numbers():
-    X, a, r = log()
-    plain, exact = (bandit(reward_bounds=(0, high)) for high in (1, Fraction(1)))
-    np.testing.assert_array_equal(exact.fit(X, a, r).coef_, plain.fit(X, a, r).coef_)
-
-
 def test_rewards_that_are_no_numbers_are_refused_by_name():
     X, a, _ = log()
     with pytest.raises(ValueError, match="Numbers are needed; r holds other entries"):
@@ -392,15 +359,6 @@ def test_data_frames_are_taken_with_their_names():
         model.act(frame[["z", "y", "x"]])
 
 
-def test_huge_contexts_neither_warn_nor_harm():
-    X, a, r = log()
-    X[3] *= 1e300
-    X[4] = 1e308
-    model = bandit().partial_fit(X, a, r)
-    assert np.isfinite(model.coef_).all()
-    assert len(model.act(X)) == N
-
-
 # Those of scikit-learn's checks that do not fit: fit takes actions besides rewards.
 CHECKS = (
     "check_estimator_cloneable",
@@ -462,16 +420,6 @@ def test_a_pickle_predicts_and_acts_but_holds_no_session_and_no_seed(policy):
     copy.fit(*rows)
 
 
-def test_clones_have_the_parameters_alone():
-    model = bandit(policy=GDPolicy(steps=3)).fit(*log())
-    fresh = clone(model)
-    assert repr(fresh) == repr(model)
-    assert not hasattr(fresh, "arms_")
-    fresh.set_params(policy__steps=4)
-    assert fresh.policy.steps == 4
-    assert model.policy.steps == 3
-
-
 @pytest.mark.parametrize("policy", [*sorted(POLICIES), HDBPolicy(solver=FTRL())], ids=str)
 @pytest.mark.by_day(3)
 def test_a_checkpoint_takes_the_stream_along(policy, tmp_path):
@@ -498,27 +446,6 @@ def test_sampling_is_acting():
     models = [bandit().partial_fit(*part(rows, 0, 100)) for _ in range(2)]
     np.testing.assert_array_equal(models[0].sample(rows[0]), models[1].act(rows[0]))
     assert models[0]._turn == N
-
-
-def test_a_pipeline_of_stateless_steps_fits_and_predicts():
-    X, a, r = log(4000)
-    model = bandit(epsilon=1e4)
-    line = make_pipeline(Normalizer(), FunctionTransformer(np.sign), model)
-    line.fit(5 * X, a, dpcontextualbandit__r=r)
-    signs = np.sign(X)
-    np.testing.assert_array_equal(line.predict(5 * X), model.predict(signs))
-    np.testing.assert_array_equal(line.decision_function(5 * X), model.decision_function(signs))
-    assert (line.predict(5 * X) == np.where(X[:, 0] > 0, "a", "b")).mean() > 0.95
-
-
-def test_a_stream_is_transformed_before_it_is_learned_from():
-    rows, scaler = log(), Normalizer()
-    plain, scaled = bandit(), bandit()
-    for start in range(0, N, 50):
-        X, a, r = part(rows, start, start + 50)
-        plain.partial_fit(X, a, r)
-        scaled.partial_fit(scaler.transform(7 * X), a, r)
-    np.testing.assert_allclose(plain.coef_, scaled.coef_, rtol=1e-9)
 
 
 def test_a_log_with_uneven_propensities_says_what_the_fitted_rule_would_earn():

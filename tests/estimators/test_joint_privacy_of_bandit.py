@@ -7,7 +7,7 @@ from simulated_users import Users, play
 from skdp import DPContextualBandit
 from skdp.bandit.policies import POLICIES, HDBPolicy
 from skdp.solvers import FTRL, FrankWolfe
-from skdp.testing import record_run, replay_run
+from skdp.testing import Transcript, record, replay
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::skdp.SeededNoiseWarning"),
@@ -46,13 +46,13 @@ def bandit(policy):
 
 def replayed(policy, some, exchanges):
     model, out = bandit(policy), []
-    replay_run(lambda: out.append(play(model, some)), exchanges)
+    replay(lambda: out.append(play(model, some)), exchanges)
     return out[0].actions
 
 
 def recorded(policy, some):
     model, out = bandit(policy), []
-    exchanges = record_run(lambda: out.append(play(model, some)))
+    exchanges = record(lambda: out.append(play(model, some)))
     return out[0].actions, exchanges
 
 
@@ -88,8 +88,8 @@ def test_garbage_rows_and_recorded_releases_give_users_with_their_own_contexts_t
 def test_a_policy_that_asks_something_else_is_noticed():
     some = users()
     _, exchanges = recorded("gd", some)
-    args, answer = exchanges[0]
-    exchanges[0] = ((args[0] + 1,), answer)
+    name, (weights, *_), price, answer = exchanges.entries[0]
+    exchanges.entries[0] = name, (weights + 1,), price, answer
     with pytest.raises(AssertionError):
         replayed("gd", some, exchanges)
 
@@ -97,5 +97,5 @@ def test_a_policy_that_asks_something_else_is_noticed():
 def test_a_missing_query_is_noticed():
     some = users()
     _, exchanges = recorded("blocks", some)
-    with pytest.raises(AssertionError, match="1 fewer queries"):
-        replayed("blocks", some, [*exchanges, exchanges[-1]])
+    with pytest.raises(AssertionError, match="fewer queries"):
+        replayed("blocks", some, Transcript([*exchanges, exchanges.entries[-1]]))

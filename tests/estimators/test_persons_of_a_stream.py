@@ -21,7 +21,7 @@ from skdp.privacy import PrivateOracle, gdp, opened_by
 from skdp.privacy.streams import Call, StreamSession
 from skdp.problem.constraints import L1Ball
 from skdp.solvers import FTRL, GD, AdaSSP, Blocks, ObjectivePerturbation, OneStep, Screening
-from skdp.testing import check_parts, record_partial_fit, replay_partial_fit
+from skdp.testing import check_parts, record, replay
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.SeededNoiseWarning")
 
@@ -83,7 +83,7 @@ def test_who_and_how_many_rows_does_not_show_given_the_answers(options, monkeypa
     model, other = classifier(max_visits=2, **options), classifier(max_visits=2, **options)
     one, two = calls(), calls(rows=100, label="somebody else", sign=-1.0)
     if "horizon" not in options and not isinstance(options["solver"], FTRL):
-        replay_partial_fit(other, two, record_partial_fit(model, one))
+        replay(lambda: fed(other, two), record(lambda: fed(model, one)))
     else:
         given, release = [], StreamSession.release
 

@@ -1,6 +1,7 @@
 """What ``skdp.evaluate`` returns: scores, intervals, curves, a receipt, and nothing else."""
 
 import pickle
+import sys
 import warnings
 
 import numpy as np
@@ -613,6 +614,14 @@ def test_plots_show_what_was_released():
         with pytest.raises(ValueError, match="was not asked for"):
             by_group.plot_roc_curve()
         pyplot.close("all")
+
+
+def test_a_missing_matplotlib_is_named_with_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    X, y, _ = make_rows()
+    found = skdp.evaluate(Fixed(), X, y, epsilon=4.0, **PUBLIC)
+    with pytest.raises(ImportError, match=r"pip install 'skdp\[plot\]'"):
+        found.plot_roc_curve()
 
 
 def test_r2_of_few_rows_has_no_interval_whatever_they_are():

@@ -372,24 +372,6 @@ def targets(draw, n, usual):
 
 
 @st.composite
-def ordinary_rows(draw, n):
-    """Rows that get past validation, most of the time: for what lies behind it."""
-    if not draw(st.integers(0, 9)):
-        return draw(matrices(n))
-    X = np.random.default_rng(draw(st.integers(0, 2**16))).uniform(-1, 1, size=(n, 3))
-    X[-1:, -1] = SECRET
-    return draw(st.sampled_from([X, X, X.astype(np.float32), sp.csr_array(X), X * 1e3, X * 0]))
-
-
-@st.composite
-def ordinary_targets(draw, n, usual):
-    """Targets that get past validation, most of the time."""
-    if not draw(st.integers(0, 9)):
-        return draw(targets(n, usual))
-    return _targets(usual, n, np.random.default_rng(draw(st.integers(0, 2**16))))
-
-
-@st.composite
 def weights(draw, n):
     """Weights of rows, or none."""
     if draw(st.integers(0, 3)):

@@ -1,4 +1,4 @@
-"""A few generated inputs for each public entry point; ``tests/fuzzing/run.py`` tries thousands."""
+"""A few generated inputs for public entry points; ``tests/fuzzing/run.py`` tries thousands."""
 
 import pytest
 from fuzzing.targets import FUZZED

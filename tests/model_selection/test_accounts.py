@@ -104,17 +104,6 @@ def test_the_account_is_the_best_one_that_holds_for_all_steps():
     assert sorted(alone, reverse=True) == alone
 
 
-def test_a_search_leaves_more_than_composition_of_as_many_fits():
-    # Figures of the page on model selection.
-    shares = {
-        mean: sqrt(GaussianSearch(1.0, 1e-5, NumberOfTrials(mean)).trial) / gdp.mu(1.0, 1e-5)
-        for mean in (5.0, 10.0, 50.0)
-    }
-    assert shares[10.0] == pytest.approx(0.703, abs=2e-3)
-    for mean, share in shares.items():
-        assert share > 1 / sqrt(mean)
-
-
 @pytest.mark.parametrize("kind", [GaussianSearch, ConcentratedSearch])
 @every_number
 def test_receipts_have_renyi_divergences_that_cover_the_trials(kind, number):
@@ -130,12 +119,6 @@ def test_receipts_have_renyi_divergences_that_cover_the_trials(kind, number):
     )
     # Nothing is lost where nothing is chosen, but for the conversion.
     assert EPSILON * 0.99 < by_renyi < EPSILON * (1.15 if public else 1.6)
-
-
-def test_approximate_trials_have_no_renyi_divergence():
-    event = ApproximateSearch(EPSILON, DELTA, TEN).event
-    assert renyi(event, 2.0) == np.inf
-    assert grouped(event, 2, None) is None
 
 
 def test_a_search_between_data_sets_two_steps_apart_is_one_with_trials_of_twice_the_level():

@@ -14,7 +14,7 @@ from sklearn.pipeline import make_pipeline
 
 from skdp import BudgetWarning, DPLogisticRegression, PrivacyBudget, privacy_spent
 from skdp.exceptions import BudgetExceededError
-from skdp.model_selection import DPGridSearchCV, DPRandomizedSearchCV, silence
+from skdp.model_selection import DPGridSearchCV, DPRandomizedSearchCV
 from skdp.preprocessing import RowNormClipper
 
 N = 2000
@@ -108,33 +108,6 @@ def test_callbacks_hear_nothing_of_runs(inside):
     assert not hasattr(search.best_estimator_, "_skl_callbacks")
 
 
-def test_silence_ends_with_its_block():
-    with silence():
-        warnings.warn("unheard", UserWarning, stacklevel=1)
-    with pytest.warns(UserWarning, match="heard"):
-        warnings.warn("heard", UserWarning, stacklevel=1)
-
-
-def test_threads_and_processes_draw_their_own_noise():
-    from joblib import parallel_config
-
-    search = DPGridSearchCV(logistic(), {"C": [1.0]}, exhaustive=True, epsilon=4.0, n_jobs=2)
-    coefs = []
-    with parallel_config(backend="threading"):
-        for _ in range(3):
-            coefs.append(clone(search).fit(X, Y).best_estimator_.coef_)
-    assert len(np.unique(np.vstack(coefs)[:, 0])) == 3
-
-
-@pytest.mark.nightly
-def test_worker_processes_draw_their_own_noise_and_are_charged_once():
-    space = {"C": [1.0, 2.0]}
-    with PrivacyBudget(epsilon=1.0, delta=1e-5, accounting="sums"):
-        search = DPGridSearchCV(logistic(), space, exhaustive=True, n_jobs=2).fit(X, Y)
-    again = DPGridSearchCV(logistic(), space, exhaustive=True, n_jobs=2).fit(X, Y)
-    assert not np.array_equal(search.best_estimator_.coef_, again.best_estimator_.coef_)
-
-
 @pytest.mark.parametrize("kind", [DPGridSearchCV, DPRandomizedSearchCV])
 @pytest.mark.parametrize("accounting", ["sums", "renyi"])
 def test_a_ceiling_is_charged_for_the_search_once_and_refuses_the_next(kind, accounting):
@@ -145,23 +118,6 @@ def test_a_ceiling_is_charged_for_the_search_once_and_refuses_the_next(kind, acc
         with pytest.raises(BudgetExceededError, match="Nothing was"):
             clone(search).set_params(epsilon=3.0).fit(X, Y)
     assert search.privacy_spent_ == (1.0, 1e-5)
-
-
-def test_a_search_that_is_refused_keeps_the_ceiling_free():
-    with PrivacyBudget(epsilon=1.0, delta=1e-5) as budget:
-        with pytest.raises(ValueError, match="squared loss"):
-            DPGridSearchCV(logistic(), {"solver": ["adassp"]}).fit(X, Y)
-        assert len(budget.receipts) == 0
-
-
-def test_receipts_add_up_to_the_whole():
-    search = DPGridSearchCV(logistic(), {"C": [0.1, 1.0]}, n_iter=4).fit(X, Y)
-    total = privacy_spent(search)
-    assert total.epsilon == pytest.approx(1.0, rel=1e-6)
-    assert total.delta == 1e-5
-    assert privacy_spent(search.best_estimator_).epsilon == pytest.approx(1.0)
-    exhaustive = DPGridSearchCV(logistic(), {"C": [0.1, 1.0]}, exhaustive=True).fit(X, Y)
-    assert privacy_spent(exhaustive).epsilon == pytest.approx(1.0, rel=1e-6)
 
 
 @pytest.mark.parametrize("exhaustive", [True, *by_night(False)])

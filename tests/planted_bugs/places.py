@@ -21,7 +21,7 @@ _BY_MODULE = {
     "skdp.model_selection.base": "PrivateSearch search_base",
     "skdp.model_selection.candidates": "Candidates candidates",
     "skdp.model_selection.trials": "search_trials",
-    "skdp.preprocessing": "DPOneHotEncoder DPSelectKBest DPStandardScaler QuantileLearner",
+    "skdp.preprocessing": "DPOneHotEncoder DPSelectKBest RangedTransformer",
     "skdp.privatization.conversion": "conversion",
     "skdp.privatization.facts": "Facts",
     "skdp.privatization.privatize": "privatize_page",

@@ -147,6 +147,8 @@ def test_neighbours_are_no_further_apart_than_promised(kind, moved, adjacency):
     with opened_by(oracle):
         fitted.fit(X, y)
     assert made[0].largest <= 1 + 1e-9
+    told = sum(e.count * (e.sensitivity / e.noise_scale) ** 2 for e in fitted.privacy_ledger_)
+    assert made[0].squares <= told * (1 + 1e-9), "more was told than was charged"
     # Both the row and the target have a say.
     assert 0.05 * budget < made[0].squares ** 0.5 <= budget * (1 + 1e-9)
 

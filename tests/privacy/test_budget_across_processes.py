@@ -5,7 +5,7 @@ import os
 import pickle
 import signal
 import time
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from budget_tasks import (
@@ -16,21 +16,16 @@ from budget_tasks import (
     begin_and_wait,
     budget,
     budget_of_copies,
-    charged,
     fit_a_clone,
     fit_a_new_one,
     fit_a_pickle,
-    fit_in_a_worker_of_this,
     folders,
     model,
     outcome,
 )
 from joblib import Parallel, delayed
-from sklearn.ensemble import BaggingClassifier
-from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
-from sklearn.pipeline import make_pipeline
 
-from skdp import BudgetExceededError, PrivacyLeakWarning
+from skdp import BudgetExceededError
 
 FORK = "fork" in multiprocessing.get_all_start_methods()
 
@@ -51,34 +46,6 @@ def test_workers_of_joblib_charge_the_ceiling_of_their_parent():
     assert late[1][1] == "fitted"
     # In the process of the budget, and in one that is nobody's worker, it is a new piece of work.
     assert fit_a_pickle(kept)[1] == "fitted"
-
-
-@pytest.mark.nightly
-def test_what_scikit_learn_fits_in_workers_is_counted_fit_by_fit():
-    said = pytest.warns(PrivacyLeakWarning, match="counted 12 runs, 12 on copies")
-    with said, budget(epsilon=50.0) as ceiling:
-        cross_val_score(model(), X, Y, cv=KFold(3), n_jobs=2)
-        assert len(ceiling.receipts) == 3
-        GridSearchCV(model(), {"C": [0.5, 1.0]}, cv=KFold(2), n_jobs=2).fit(X, Y)
-        assert len(ceiling.receipts) == 3 + 2 * 2 + 1
-        with pytest.warns(UserWarning, match="seed"):
-            BaggingClassifier(make_pipeline(model()), n_estimators=4, n_jobs=1, random_state=0).fit(
-                X, Y
-            )
-        assert len(ceiling.receipts) == 3 + 2 * 2 + 1 + 4
-        elsewhere = {entry.process for entry in ceiling.receipts} - {os.getpid()}
-        assert elsewhere
-        assert all(entry.settled for entry in ceiling.receipts)
-
-
-@pytest.mark.nightly
-@pytest.mark.filterwarnings("ignore::skdp.SeededNoiseWarning")
-def test_a_bagging_ensemble_that_clones_in_workers_is_stopped_at_the_ceiling():
-    with budget_of_copies() as ceiling:
-        with pytest.raises(BudgetExceededError):
-            BaggingClassifier(model(3), n_estimators=6, n_jobs=2).fit(X, Y)
-        assert charged(ceiling) == pytest.approx(1.0)
-        assert os.getpid() not in {entry.process for entry in ceiling.receipts}
 
 
 @pytest.mark.skipif(not FORK, reason="needs fork")
@@ -108,32 +75,6 @@ def test_a_child_that_outlives_the_budget_is_refused_and_does_not_close_it():
     pool.join()
 
 
-@pytest.mark.nightly
-def test_models_made_in_a_worker_are_charged_where_the_worker_was_started():
-    with multiprocessing.get_context("spawn").Pool(1) as earlier, budget() as ceiling:
-        earlier.apply(os.getpid)
-        with multiprocessing.get_context("spawn").Pool(1) as pool:
-            results = [pool.apply(fit_a_new_one, [2]) for _ in range(3)]
-        assert [what == "fitted" for _, what in results] == [True, True, False]
-        assert os.getpid() not in {entry.process for entry in ceiling.receipts}
-        assert ceiling.spent == (EPSILON, DELTA)
-        # A clone takes the budget along; what is made there cannot know of it, as pages say.
-        assert "there is epsilon=0 " in earlier.apply(fit_a_clone, [model(2)])[1]
-        assert earlier.apply(fit_a_new_one, [2])[1] == "fitted"
-
-
-@pytest.mark.nightly
-def test_a_worker_that_was_started_under_a_budget_can_be_used_after_it():
-    with budget() as ceiling:
-        pool = multiprocessing.get_context("spawn").Pool(1)
-        assert pool.apply(fit_a_new_one, [1])[1] == "fitted"
-    with pool:
-        assert pool.apply(fit_a_new_one, [1])[1] == "fitted"
-        assert pool.apply(fit_a_clone, [model(1)])[1] == "fitted"
-    pool.join()
-    assert ceiling.spent == (EPSILON, DELTA)
-
-
 @pytest.mark.parametrize("nested", [False, True])
 def test_a_closed_budget_leaves_nothing_in_the_environment(nested):
     before = dict(os.environ)
@@ -144,15 +85,6 @@ def test_a_closed_budget_leaves_nothing_in_the_environment(nested):
                 pass
             assert dict(os.environ) != before
     assert dict(os.environ) == before
-
-
-@pytest.mark.nightly
-def test_a_model_made_in_a_worker_of_a_worker_is_charged():
-    context = multiprocessing.get_context("spawn")
-    with budget() as ceiling, ProcessPoolExecutor(1, mp_context=context) as pool:
-        results = [pool.submit(fit_in_a_worker_of_this, 1).result() for _ in range(2)]
-        assert [what == "fitted" for _, what in results] == [True, False]
-        assert ceiling.spent == (EPSILON, DELTA)
 
 
 @pytest.mark.nightly

@@ -12,9 +12,7 @@ from skdp.privacy import Adjacency
 from skdp.privacy.accounting import (
     Event,
     ExponentialEvent,
-    GaussianDP,
     GaussianEvent,
-    NonPrivateEvent,
     ObjectivePerturbationEvent,
     PrefixSumEvent,
     PurePerturbationEvent,
@@ -58,19 +56,6 @@ def test_prices_are_for_all_releases_and_never_too_small_to_be_true(event):
 def test_what_is_mu_gaussian_has_at_most_the_divergences_of_a_gaussian(event):
     for order in ORDERS:
         assert renyi(event, order) <= order * gaussian_price(event) / 2 * (1 + 1e-9)
-
-
-@pytest.mark.parametrize("event", EXAMPLES[GaussianEvent] + EXAMPLES[PrefixSumEvent], ids=str)
-def test_gaussian_releases_are_exact(event):
-    price = GaussianDP().cost(event)
-    assert gaussian_price(event) == price
-    assert renyi(event, 3.0) == pytest.approx(1.5 * price)
-
-
-def test_an_exact_answer_has_no_finite_price():
-    event = NonPrivateEvent(query="mean")
-    assert renyi(event, 2.0) == gaussian_price(event) == inf
-    assert grouped(event, 2, Adjacency.REPLACE_ONE) == event
 
 
 def test_the_slope_of_the_normal_quantile_against_the_logit_falls_to_both_sides():

@@ -150,12 +150,6 @@ def test_equal_shares_of_mu_squared_are_the_whole_and_no_more(n):
     assert not keeper.holds(Amount(sum([one] * (n + 1))))
 
 
-def test_sums_of_decimal_numbers_are_the_whole():
-    keeper = SumsFilter(0.3, 3e-6, ONE)
-    one = keeper.reserved(SpendBound(0.1, 1e-6, GaussianDP(), ONE))
-    assert keeper.holds(Amount(one.main + one.main + one.main, one.delta + one.delta + one.delta))
-
-
 @every_rule
 def test_what_is_left_is_accepted_and_no_more_than_that(rule):
     keeper = rule(E, D, ONE)
@@ -180,11 +174,6 @@ def test_renyi_totals_are_never_below_the_exact_ones():
         receipts = [gaussian(mu) for mu in mus]
         total = sum(keeper.price(r).main for r in receipts)
         assert keeper.spent(Amount(total)).epsilon > compose(receipts).epsilon
-
-
-def test_perturbations_have_no_price_beside_gaussian_sums_of_mu_squared():
-    keeper = GaussianFilter(E, D, ONE)
-    assert keeper.reserved(claim(0.1, PerturbedGaussianDP())).main == inf
 
 
 def test_as_long_as_it_is_open_how_a_fit_counts_it_is_the_least():

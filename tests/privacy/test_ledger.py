@@ -16,9 +16,6 @@ from skdp.privacy.accounting import (
     GaussianEvent,
     Ledger,
     NonPrivateEvent,
-    PrivacySpent,
-    Site,
-    SiteGaussianEvent,
     Spend,
     ZeroConcentratedDP,
 )
@@ -195,69 +192,6 @@ def test_the_receipt_alone_tells_what_was_spent():
         assert ledger.spent().epsilon >= told
 
 
-def test_a_budget_that_is_used_up_is_reported_as_it_was_given():
-    ledger = Ledger(0.3, 1e-5)
-    for spend in Budget(ledger.limit).split(7):
-        pay(ledger, spend)
-    assert ledger.spent() == PrivacySpent(0.3, 1e-5)
-
-
-def test_receipts_are_values():
-    ledger = Ledger(1.0, 1e-5)
-    ledger.charge(gaussian(1e-3))
-    receipt = ledger.receipt()
-    ledger.charge(gaussian(1e-3))
-    assert [e.count for e in receipt] == [1]
-    assert isinstance(receipt, tuple)
-
-
-def test_nothing_charged_is_nothing_spent():
-    assert Ledger(1.0, 1e-5).spent() == PrivacySpent(0.0, 0.0)
-    assert Ledger(1.0, 1e-5).receipt() == ()
-
-
-@pytest.mark.parametrize("calculus", [GaussianDP(), ZeroConcentratedDP()])
-def test_an_infinite_budget_accepts_everything_and_promises_nothing(calculus):
-    ledger = Ledger(inf, 1e-5, calculus=calculus)
-    assert ledger.exact
-    assert ledger.limit == inf
-    assert ledger.spent() == (0.0, 0.0)
-    # What is left is a number by which solvers can plan, however much is charged.
-    assert 1e5 < ledger.remaining < inf
-    for _ in range(100):
-        ledger.charge(gaussian(1e5))
-    ledger.charge(GaussianEvent(query="other", sensitivity=1.0, noise_scale=1e9))
-    assert ledger.remaining == 0.0
-    assert ledger.spent() == (inf, 1e-5)
-    assert ledger.receipt() == (
-        NonPrivateEvent(query=gaussian(1e5).query, count=100),
-        NonPrivateEvent(query="other"),
-    )
-    assert all(calculus.cost(event) == inf for event in ledger.receipt())
-
-
-def test_sites_of_an_infinite_budget_promise_nothing_either():
-    ledger = Ledger(inf, 1e-5)
-    event = SiteGaussianEvent(
-        query="q",
-        sensitivity=1.0,
-        noise_scale=1.0,
-        own_noise_scale=1.0,
-        trust="local",
-        part=Site("a"),
-    )
-    ledger.charge((event,))
-    ledger.charge((event,))
-    assert ledger.receipt() == (NonPrivateEvent(query="q", part=Site("a"), count=2),)
-    assert ledger.spent().epsilon == inf
-
-
-def test_a_finite_budget_is_never_exact_however_large():
-    assert not Ledger(1e30, 1e-5).exact
-    assert Ledger(1e30, 1e-5).anew().exact is False
-    assert Ledger(inf, 1e-5).anew().exact
-
-
 @pytest.mark.parametrize("epsilon", [-1.0, float("nan")])
 def test_an_impossible_epsilon_is_refused(epsilon):
     with pytest.raises(ValueError, match="epsilon"):
@@ -287,14 +221,6 @@ def test_a_budget_is_not_split_into_more_than_itself(shares):
 def test_a_fraction_is_at_most_the_whole(share):
     with pytest.raises(ValueError, match=r"Budget\.fraction needs"):
         Budget(1.0).fraction(share)
-
-
-def test_parts_of_a_budget_keep_their_proportions():
-    budget = Budget(0.04)
-    assert budget.mu == pytest.approx(0.2)
-    assert [s.amount for s in budget.split([0.25, 0.75])] == pytest.approx([0.01, 0.03])
-    assert [s.amount for s in budget.split(4)] == pytest.approx([0.01] * 4)
-    assert budget.fraction(0.5).whole().amount == pytest.approx(0.02)
 
 
 @every_calculus
@@ -359,13 +285,7 @@ def test_events_bear_the_purpose_that_was_noted_before_them():
     assert ledger.total == pytest.approx(4 * 1e-4)
 
 
-def test_events_of_sites_bear_the_latest_purpose_also_if_they_are_the_same_objects():
-    ledger = Ledger(1.0, 1e-5)
-    facts = {"query": "q", "sensitivity": 1.0, "noise_scale": 100.0}
-    events = tuple(GaussianEvent(**facts, part=Site(label)) for label in "ab")
-    for purpose in ("one thing", "another"):
-        ledger.note(purpose)
-        ledger.charge(events)
-        ledger.charge(events)
-    found = [(e.part.label, e.purpose, e.count) for e in ledger.receipt()]
-    assert found == [(s, p, 2) for s in "ab" for p in ("one thing", "another")]
+def test_a_finite_budget_is_never_exact_however_large():
+    assert not Ledger(1e30, 1e-5).exact
+    assert Ledger(1e30, 1e-5).anew().exact is False
+    assert Ledger(inf, 1e-5).anew().exact

@@ -12,7 +12,6 @@ from skdp.privacy.accounting import (
     Ledger,
     ObjectivePerturbationEvent,
     PerturbedGaussianDP,
-    gdp,
     perturbation,
 )
 from skdp.problem.losses import HuberisedHinge, Logistic, SquaredHinge
@@ -44,20 +43,6 @@ def test_mu_and_epsilon_are_inverse_and_round_towards_privacy(epsilon, delta):
     back = perturbation.epsilon(level, delta)
     assert back == pytest.approx(epsilon, rel=1e-9)
     assert perturbation.log_delta(level, back) <= log(delta) + 1e-12
-
-
-@pytest.mark.parametrize(("epsilon", "delta"), PAIRS)
-def test_it_never_promises_more_than_gaussian_releases_do(epsilon, delta):
-    assert perturbation.mu(epsilon, delta) < gdp.mu(epsilon, delta)
-
-
-@pytest.mark.parametrize(("epsilon", "least"), [(0.1, 0.85), (1.0, 0.89), (10.0, 0.93)])
-def test_it_costs_little_beside_gaussian_releases(epsilon, least):
-    assert perturbation.mu(epsilon, 1e-5) >= least * gdp.mu(epsilon, 1e-5)
-
-
-def test_a_loss_that_the_jacobian_exceeds_gives_no_delta():
-    assert perturbation.log_delta(10.0, 0.99 * perturbation.KAPPA * 10) == 0.0
 
 
 def event(**facts):

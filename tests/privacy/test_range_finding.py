@@ -21,8 +21,8 @@ from skdp.testing import (
     ReplayOracle,
     Transcript,
     check_parts,
-    record_partial_fit,
-    replay_partial_fit,
+    record,
+    replay,
 )
 
 SHARE = 0.04
@@ -288,18 +288,18 @@ def test_what_a_stream_looks_for_again_is_charged_and_told_by_answers_alone():
     first, second = (
         DPLinearRegression(data_norm=3.0, solver=solver, random_state=0) for _ in range(2)
     )
-    transcripts = record_partial_fit(first, calls)
-    asked = [[name for name, *_ in transcript.entries] for transcript in transcripts]
-    assert ["histogram" in names for names in asked] == [False, True]
+    few, many = (record(lambda call=call: first.partial_fit(*call)) for call in calls)
+    assert ["histogram" in {name for name, *_ in asked} for asked in (few, many)] == [False, True]
     check_parts(first)
-    replay_partial_fit(second, others, transcripts)
+    for transcript, call in zip((few, many), others, strict=True):
+        replay(lambda call=call: second.partial_fit(*call), transcript)
     assert first.target_bounds_ == second.target_bounds_
     assert first.target_bounds_[1] > 1e6
     assert first.privacy_ledger_ == second.privacy_ledger_
     # What has been seen is not looked for once more.
-    more = record_partial_fit(first, [(rows(4000, d=3), np.zeros(4000))])
-    assert more[0].entries
-    assert all(name != "histogram" for t in more for name, *_ in t.entries)
+    more = record(lambda: first.partial_fit(rows(4000, d=3), np.zeros(4000)))
+    assert more.entries
+    assert all(name != "histogram" for name, *_ in more)
 
 
 def test_a_stream_does_not_look_for_bounds_that_are_given():

@@ -15,28 +15,22 @@ from examples_of_steps import (
     NUMBER_OF_ROWS_MATTERS,
     cases,
     check_rows_around_are_not_seen,
-    fitted_for_people,
-    people,
     refusal_for_people,
     rows_for,
     step_of,
     usual_step,
 )
 from sklearn.base import clone
-from sklearn.compose import ColumnTransformer, TransformedTargetRegressor, make_column_selector
+from sklearn.compose import TransformedTargetRegressor
 from sklearn.impute import SimpleImputer
-from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import (
     FunctionTransformer,
-    Normalizer,
     OneHotEncoder,
     PolynomialFeatures,
     SplineTransformer,
 )
 from sklearn.random_projection import GaussianRandomProjection, SparseRandomProjection
 
-import skdp
-from skdp import PrivacyLeakWarning
 from skdp.preprocessing import FreeTransformer
 from skdp.privacy import PrivacyUnit
 from skdp.reporting import TABLE, Columns, verdict_of
@@ -120,22 +114,6 @@ def test_whoever_composes_for_people_refuses_it_and_says_what_to_set(user):
     assert not refusal_for_people(user, 7)
 
 
-def test_reports_for_people_promise_nothing_and_say_why():
-    with pytest.warns(PrivacyLeakWarning, match="The pipeline publishes more.*number of rows"):
-        fitted = fitted_for_people("auto")
-    told = " ".join(str(skdp.report(fitted)).split())
-    assert "bound: none" in told
-    assert "pass a number as n_components" in told
-    assert "epsilon = 1 " in str(skdp.report(fitted_for_people(7)))
-
-
-def test_the_same_pipeline_is_covered_for_rows():
-    X, y, _ = people()
-    model = skdp.DPLogisticRegression(epsilon=1.0, classes=[0, 1], data_norm=10.0)
-    pipeline = make_pipeline(GaussianRandomProjection("auto", eps=0.9), model).fit(X, y)
-    assert skdp.privacy_spent(pipeline).epsilon == pytest.approx(1.0)
-
-
 def test_no_verdict_recommends_a_step_without_the_parameters_that_it_needs():
     free = {k for k, e in TABLE.items() if e.best.kind == "covered" and not e.composed}
     needy = {k.__name__ for k in free if verdict_of(k(), PrivacyUnit.DECLARED).kind != "covered"}
@@ -167,14 +145,6 @@ def test_functions_that_compute_otherwise_with_whole_numbers_leak(function, kind
 )
 def test_categories_that_a_column_of_integers_would_cut_leak(listed, kind):
     assert verdict_of(OneHotEncoder(categories=[listed], handle_unknown="ignore")).kind == kind
-
-
-def test_columns_that_are_chosen_by_their_types_leak():
-    """One entry that is no number makes texts of a column, and the model gets another shape."""
-    chosen = [("numbers", Normalizer(), make_column_selector(dtype_include=float))]
-    verdict = verdict_of(ColumnTransformer(chosen, sparse_threshold=0))
-    assert verdict.kind == "leaks"
-    assert "list the columns" in verdict.why
 
 
 @pytest.mark.skipif(

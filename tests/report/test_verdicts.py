@@ -26,7 +26,6 @@ from sklearn.feature_extraction.text import (
 )
 from sklearn.frozen import FrozenEstimator
 from sklearn.impute import SimpleImputer
-from sklearn.model_selection import GridSearchCV
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.multioutput import (
     MultiOutputClassifier,
@@ -38,7 +37,6 @@ from sklearn.preprocessing import (
     Normalizer,
     OneHotEncoder,
     OrdinalEncoder,
-    StandardScaler,
 )
 
 import skdp
@@ -460,32 +458,10 @@ def test_searches_find_the_steps_that_columns_were_fitted_by(exhaustive):
     assert "columntransformer.num" in receipt.who
 
 
-def test_classes_that_a_stream_declares_were_not_read():
-    stream = logistic(classes=None).partial_fit(X, LABELS, classes=[0, 1, 2])
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        assert skdp.privacy_spent(stream).epsilon > 0
-
-
 def test_columns_that_a_function_chooses_are_refused():
     layout = ColumnTransformer([("n", Normalizer(), lambda rows: [0, 1])])
     assert verdict_of(layout).kind == "refused"
     assert verdict_of(ColumnTransformer([("n", scaler(), [0, 1])])).kind == "covered"
-
-
-def test_a_search_that_the_table_does_not_know_is_refused_with_a_private_one():
-    class OtherSearch(GridSearchCV):
-        pass
-
-    search = OtherSearch(DPLogisticRegression(), {"C": [1.0]})
-    with pytest.raises(ValueError, match=r"OtherSearch .* use skdp.model_selection.DPGridSearchCV"):
-        skdp.privacy_spent(search)
-
-
-@pytest.mark.parametrize("thing", [object(), StandardScaler, "text", 3])
-def test_what_is_no_estimator_is_refused(thing):
-    with pytest.raises(ValueError, match="privacy is known"):
-        skdp.privacy_spent(thing)
 
 
 def test_the_page_lists_every_verdict():

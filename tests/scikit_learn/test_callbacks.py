@@ -5,13 +5,12 @@ import pickle
 import numpy as np
 import pytest
 import sklearn
-from examples_of_estimators import BINARY, MODELS, N, X, logistic, target_of
+from examples_of_estimators import BINARY, MODELS, X, logistic, target_of
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.fixes import parse_version
 
-from skdp.solvers import GD
 from skdp.testing import record_fit, replay_fit
 
 NEW = parse_version(sklearn.__version__) >= parse_version("1.9")
@@ -48,11 +47,6 @@ class Listener:
         return [(what, task) for what, task, _ in self.heard]
 
 
-@pytest.mark.skipif(NEW, reason="scikit-learn 1.9 has callbacks")
-def test_before_1_9_there_are_none():
-    assert not hasattr(logistic(), "set_callbacks")
-
-
 @since_1_9
 @every_model
 def test_a_fit_is_a_hundred_tasks_each_a_hundredth_of_the_budget(make):
@@ -77,16 +71,6 @@ def test_callbacks_get_neither_rows_nor_targets_nor_models_in_between(make):
                 assert "coef_" not in told["of"]
     last = next(told for what, task, told in reversed(listener.heard) if what == "end")
     assert {"coef_", "privacy_spent_", "privacy_ledger_"} <= set(last["of"])
-
-
-@since_1_9
-def test_a_monitor_of_scores_has_nothing_to_compute_them_from():
-    from sklearn.callback import ScoringMonitor
-
-    monitor = ScoringMonitor(scoring="accuracy")
-    logistic().set_callbacks(monitor).fit(X, BINARY)
-    with pytest.raises(ValueError, match="No logs to retrieve"):
-        monitor.get_logs()
 
 
 @since_1_9
@@ -140,21 +124,3 @@ def test_they_change_nothing_about_a_fit_and_travel_with_clones_and_pickles():
     assert vars(clone(told))["_skl_callbacks"] == vars(told)["_skl_callbacks"]
     told.set_callbacks()
     pickle.loads(pickle.dumps(told)).predict(X)
-
-
-@since_1_9
-def test_streams_do_not_call_them():
-    listener = Listener()
-    logistic().set_callbacks(listener).partial_fit(X, BINARY)
-    assert not listener.heard
-
-
-@since_1_9
-def test_a_progress_bar_comes_to_its_end(capsys):
-    pytest.importorskip("rich", reason="progress bars need rich: pip install rich")
-    from sklearn.callback import ProgressBar
-
-    logistic(solver=GD(steps=3)).set_callbacks(ProgressBar()).fit(X, BINARY)
-    assert "DPLogisticRegression - fit" in (out := capsys.readouterr().out)
-    assert "100%" in out
-    assert str(N) not in out

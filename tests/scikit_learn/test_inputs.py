@@ -4,12 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from examples_of_estimators import BINARY, MODELS, REAL, D, X, linear, logistic, target_of
+from examples_of_estimators import BINARY, MODELS, D, X, linear, logistic, target_of
 from frames import polars
-from sklearn.compose import ColumnTransformer, make_column_transformer
-from sklearn.model_selection import cross_val_predict, cross_val_score
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, Normalizer, OneHotEncoder
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.SeededNoiseWarning")
 
@@ -58,55 +54,6 @@ def test_columns_in_another_order_are_refused_and_arrays_warned_of(library):
         named.predict(frame)
 
 
-@libraries
-def test_streams_and_chunks_of_a_column_transformer(library):
-    scale = ColumnTransformer(
-        [("a", FunctionTransformer(), NAMES[:2])], remainder=Normalizer()
-    ).set_output(transform=library)
-    model = make_pipeline(scale, logistic(data_norm=1.5)).fit(frame_of(library), BINARY)
-    assert model[-1].feature_names_in_.tolist() == [
-        "a__x0",
-        "a__x1",
-        "remainder__x2",
-        "remainder__x3",
-    ]
-    assert model.score(frame_of(library), BINARY) > 0.8
-    stream = logistic()
-    for start in range(0, 240, 80):
-        part = frame_of(library, X[start : start + 80])
-        stream.partial_fit(part, series_of(library, BINARY[start : start + 80]))
-    assert stream.feature_names_in_.tolist() == NAMES
-
-
-def test_mixed_columns_go_through_a_column_transformer_of_known_categories():
-    frame = pd.DataFrame(X, columns=NAMES).assign(kind=np.where(BINARY, "a", "b"))
-    columns = make_column_transformer(
-        (OneHotEncoder(categories=[["a", "b"]], handle_unknown="ignore"), ["kind"]),
-        (Normalizer(), NAMES),
-    )
-    model = make_pipeline(columns, logistic(data_norm=1.5)).fit(frame, BINARY)
-    assert model.score(frame, BINARY) == 1.0
-
-
-SPARSE = {
-    f"{kind.__name__} {dtype}": (kind, dtype)
-    for kind in (sp.csr_array, sp.csr_matrix, sp.csc_array, sp.csc_matrix, sp.coo_array)
-    for dtype in ("float64", "float32")
-}
-
-
-@pytest.mark.parametrize(("kind", "dtype"), SPARSE.values(), ids=SPARSE)
-@pytest.mark.by_day(5)
-def test_sparse_arrays_and_matrices_of_any_format(kind, dtype):
-    rows = kind(np.where(X > 0, X, 0).astype(dtype))
-    for make in (logistic, linear):
-        y = target_of(make)
-        model = make().fit(rows, y).partial_fit(rows, y)
-        assert model.coef_.dtype == dtype
-        dense = rows.toarray()
-        np.testing.assert_allclose(model.predict(rows), model.predict(dense), rtol=1e-3, atol=1e-4)
-
-
 @every_model
 def test_one_row_is_enough_to_predict_and_a_bare_row_is_refused(make):
     y = target_of(make)
@@ -117,15 +64,6 @@ def test_one_row_is_enough_to_predict_and_a_bare_row_is_refused(make):
         model.predict(X[0])
     with pytest.raises(ValueError, match=r"X has 3 features, but .* is expecting 4 features"):
         model.predict(X[:, :3])
-
-
-@libraries
-def test_scores_by_cross_validation(library):
-    frame = frame_of(library)
-    assert cross_val_score(logistic(), frame, BINARY, cv=3).mean() > 0.8
-    proba = cross_val_predict(logistic(), frame, BINARY, cv=3, method="predict_proba")
-    assert proba.shape == (len(X), 2)
-    assert cross_val_score(linear(), frame, REAL, cv=3).mean() > 0.5
 
 
 def test_a_column_of_targets_is_warned_of_as_in_scikit_learn():

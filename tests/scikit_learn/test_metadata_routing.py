@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 import sklearn
-from examples_of_estimators import BINARY, MODELS, N, X, linear, logistic
+from examples_of_estimators import BINARY, MODELS, N, X, logistic
 from sklearn.exceptions import UnsetMetadataPassedError
-from sklearn.model_selection import GridSearchCV, cross_val_score, cross_validate
+from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer
 from sklearn.utils.metadata_routing import get_routing_for_object
@@ -14,7 +14,6 @@ from skdp.model_selection import DPGridSearchCV
 from skdp.solvers import DDA, GD
 
 SITES = np.arange(N) % 3
-WEIGHTS = np.linspace(0.1, 1.0, N)
 
 
 @pytest.fixture
@@ -58,40 +57,6 @@ def weighted(**params):
     return model.set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
 
 
-@pytest.mark.usefixtures("routing")
-def test_rows_without_weight_teach_nothing_through_pipelines_and_searches():
-    pipeline = make_pipeline(Normalizer(), weighted())
-    grid = GridSearchCV(weighted(), {"fit_intercept": [True]}, cv=2, error_score="raise")
-    for model in (pipeline, grid):
-        fitted = model.fit(MANY, FLIPPED, sample_weight=COUNTED)
-        assert (fitted.predict(MANY) == TRUE).mean() > 0.9
-
-
-@pytest.mark.usefixtures("routing")
-def test_rows_without_weight_neither_teach_nor_count_in_cross_validation():
-    found = cross_validate(
-        weighted(), MANY, FLIPPED, cv=2, params={"sample_weight": COUNTED}, error_score="raise"
-    )
-    assert found["test_score"].min() > 0.9
-    regressor = linear(epsilon=20.0, solver=BRIEF, precondition=None)
-    regressor.set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
-    found = cross_validate(
-        regressor, MANY, 2.0 * FLIPPED - 1, cv=2, params={"sample_weight": COUNTED}
-    )
-    assert found["test_score"].min() > 0.3
-
-
-def test_weights_of_scores_need_no_routing():
-    model = logistic().fit(X, BINARY)
-    right = model.predict(X) == BINARY
-    assert model.score(X, BINARY, WEIGHTS) == pytest.approx(np.average(right, weights=WEIGHTS))
-    regressor = linear().fit(X, X[:, 0])
-    residuals = (regressor.predict(X) - X[:, 0]) ** 2
-    spread = (X[:, 0] - np.average(X[:, 0], weights=WEIGHTS)) ** 2
-    expected = 1 - np.average(residuals, weights=WEIGHTS) / np.average(spread, weights=WEIGHTS)
-    assert regressor.score(X, X[:, 0], sample_weight=WEIGHTS) == pytest.approx(expected)
-
-
 def searched(estimator, *names):
     space = {name: [1.0, 1e6] for name in names}
     return DPGridSearchCV(estimator, space, epsilon=60.0, delta=1e-5)
@@ -114,15 +79,6 @@ def test_weights_that_no_step_requests_are_refused_before_a_search_spends(asked)
     with pytest.raises(ValueError, match=r"call set_fit_request\(sample_weight=True\)"):
         search.fit(MANY, FLIPPED, sample_weight=COUNTED)
     assert not hasattr(search, "privacy_spent_")
-
-
-@pytest.mark.nightly
-@pytest.mark.usefixtures("routing")
-def test_routing_is_on_in_the_processes_of_a_private_search():
-    pipeline = make_pipeline(Normalizer(), weighted())
-    search = searched(pipeline, "dplogisticregression__C").set_params(n_jobs=2)
-    search.fit(MANY, FLIPPED, sample_weight=COUNTED)
-    assert search.score(MANY, TRUE) > 0.9
 
 
 @pytest.mark.usefixtures("routing")

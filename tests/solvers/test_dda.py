@@ -310,9 +310,9 @@ def test_first_steps_by_hand():
         (DDA(schedule="edges", activation=0.01), "two active sites"),
         (DDA(topology=Adjacent(((1,), (0,)))), "topology of 10 nodes"),
         (DDA(clip=np.inf), "finite clip"),
-        (DDA(topology=np.ones((10, 10)) - np.eye(10)), r"ndarray\. .*Adjacent\.from_matrix"),
-        (DDA(topology=[[0, 1], [1, 0]]), r"got a list\. .*Adjacent\.from_matrix"),
-        (DDA(topology=csr_array(np.eye(2))), r"csr_array\. .*Adjacent\.from_matrix"),
+        (DDA(topology=np.ones((10, 10)) - np.eye(10)), r"ndarray\. .*Adjacent"),
+        (DDA(topology=[[0, 1], [1, 0]]), r"got a list\. .*Adjacent"),
+        (DDA(topology=csr_array(np.eye(2))), r"csr_array\. .*Adjacent"),
     ],
 )
 def test_what_cannot_be_promised_is_refused(solver, message):

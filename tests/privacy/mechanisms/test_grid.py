@@ -255,22 +255,3 @@ def test_an_answer_beyond_all_doubles_raises_nothing_beside_such_noise():
     with np.errstate(over="ignore"):
         found = noisy_on_grid(np.array([1e308, 1.0]), 1.0, 2.0**58, Far(2**54, 2**54))
     assert found[0] == np.inf
-
-
-def test_noise_far_wider_than_the_grid_is_whole_numbers_of_both_parities():
-    drawn = SystemNoise().rounded((4, 25), 2.0**60)
-    assert drawn.shape == (4, 25)
-    assert {type(m) for m in drawn.ravel()} == {int}
-    assert 10 < sum(m % 2 for m in drawn.ravel()) < 90
-    assert np.abs(drawn.astype(float)).max() < 14 * 2.0**60
-
-
-def test_an_odd_answer_is_not_told_from_an_even_one_where_doubles_are_all_even():
-    """A quarter of the sums is 2 modulo 4; an odd number added to even noise never is."""
-    wide = 2.0**53
-    g = spacing(1.0, wide * 2.0**-16, 1000)
-    for answer in (0.0, g):
-        found = noisy_on_grid(np.full(1000, answer), 1.0, wide * g, SystemNoise()) / g
-        even = np.abs(found[(np.abs(found) > 2**53) & (np.abs(found) < 2**54)])
-        assert even.size > 100
-        assert 0.12 < np.mean(even % 4 == 2) < 0.38
