@@ -1,4 +1,4 @@
-"""Diffprivlib and interpret's DP-EBM on the same rows, in an environment of their own.
+"""Diffprivlib, OpenDP and interpret's DP-EBM on the same rows, in an environment of their own.
 
 Diffprivlib 0.6.6 does not work with the scikit-learn of this package, so they run in another
 process. Make its environment once, and name its interpreter:
@@ -12,6 +12,10 @@ perturbation (Chaudhuri, Monteleoni and Sarwate, 2011), for more classes one aga
 an equal share of epsilon each, and needs a bound on the norm of rows. Linear regression is the
 functional mechanism (Zhang et al., 2012), and needs a range for each feature and the target. It
 gets the same epsilon, rows and bounds as all other methods, and its default settings.
+
+Its quantiles, and those of OpenDP, are chosen by the exponential mechanism one by one, the latter
+among a thousand values at equal distances; each gets its part of the budget, by epsilon and by rho
+of zero-concentrated privacy.
 
 DP-EBM (Nori et al., 2021) boosts a sum of functions of single columns, and gets columns as they are
 in the file, whose kinds and ranges it needs; at the same epsilon and delta, its noise is for rows
@@ -30,7 +34,7 @@ from pathlib import Path
 
 import numpy as np
 
-PACKAGES = ("diffprivlib==0.6.6", "scikit-learn>=1.5,<1.6", "interpret-core>=0.7")
+PACKAGES = ("diffprivlib==0.6.6", "scikit-learn>=1.5,<1.6", "interpret-core>=0.7", "opendp>=0.16")
 # Beyond it, the functional mechanism takes minutes for noise on half a million moments.
 MOST_FEATURES = 200
 
@@ -86,7 +90,12 @@ def fit(source, answer):
     warnings.simplefilter("ignore")
     given = np.load(source)
     X, y, X_test = given["X"], given["y"], given["X_test"]
-    make = {"diffprivlib": of_diffprivlib, "ebm": of_interpret}[str(given["method"])]
+    make = {
+        "diffprivlib": of_diffprivlib,
+        "ebm": of_interpret,
+        "quantiles of diffprivlib": QuantilesOfDiffprivlib,
+        "quantiles of OpenDP": QuantilesOfOpenDP,
+    }[str(given["method"])]
     predicted, seconds = [], []
     for epsilon in given["epsilons"].tolist():
         start = time.process_time()
@@ -129,6 +138,46 @@ def of_interpret(epsilon, given):
     return DPExplainableBoostingRegressor(
         **options, privacy_target_min=least, privacy_target_max=most
     )
+
+
+class QuantilesOfDiffprivlib:
+    """Quantiles of one column between ``target_bounds``, each for the same epsilon."""
+
+    def __init__(self, epsilon, given):
+        self.budget, self.bounds = epsilon, tuple(given["target_bounds"].tolist())
+
+    def fit(self, X, y):
+        self.column = X[:, 0]
+        return self
+
+    def predict(self, shares):
+        return [self._quantile(share) for share in shares[:, 0]]
+
+    def _quantile(self, share):
+        from diffprivlib.tools import quantile
+
+        return quantile(self.column, share, epsilon=self.budget, bounds=self.bounds)
+
+
+class QuantilesOfOpenDP(QuantilesOfDiffprivlib):
+    """The same by OpenDP, where ``epsilon`` is the rho of each quantile."""
+
+    def _quantile(self, share):
+        import opendp.prelude as dp
+
+        dp.enable_features("contrib")
+        values = np.linspace(*self.bounds, 1001).tolist()
+        rows = dp.vector_domain(dp.atom_domain(T=float, nan=False)), dp.symmetric_distance()
+        scores = rows >> dp.t.then_quantile_score_candidates(values, alpha=float(share))
+        # Replacing a row takes one away and adds one.
+        measurement = dp.binary_search_chain(
+            lambda scale: (
+                scores >> dp.m.then_noisy_max(dp.zero_concentrated_divergence(), scale, negate=True)
+            ),
+            d_in=2,
+            d_out=self.budget,
+        )
+        return values[measurement(self.column.tolist())]
 
 
 def main():

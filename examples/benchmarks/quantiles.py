@@ -5,18 +5,23 @@ Nine deciles of each of four columns in known ranges: by the tree of counts that
 each decile by itself (Smith, 2011), with the budget divided evenly among all of them. The last has
 weights ``exp(mu u / 3)`` for one of nine deciles, of which each costs a ninth of ``mu^2``.
 
+With ``SKDP_PEERS`` as of ``peers.py``, quantiles of diffprivlib (pure epsilon) and OpenDP beside
+them, with the same budget for all deciles of all columns together.
+
     python examples/benchmarks/quantiles.py
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 
 import numpy as np
+import peers
 from sklearn.isotonic import isotonic_regression
 
 from skdp.preprocessing import DPQuantileTransformer
-from skdp.privacy.accounting import gdp
+from skdp.privacy.accounting import gdp, zcdp
 
 DECILES = np.arange(1, 10) / 10
 CELLS, COLUMNS, DELTA = 64, 4, 1e-6
@@ -62,7 +67,25 @@ def exponential(x, low, high, epsilon, rng):
     return np.array(found)
 
 
+def of_peer(name, x, low, high, budget):
+    """Deciles of a package in another environment, each for a budget of its own."""
+    shares, bounds = DECILES[:, None], {"target_bounds": (low, high)}
+    ((found, _),) = peers.elsewhere(f"quantiles of {name}", x[:, None], x, shares, [budget], bounds)
+    return np.sort(found)
+
+
+def diffprivlib(x, low, high, epsilon, rng):
+    return of_peer("diffprivlib", x, low, high, epsilon / (len(DECILES) * COLUMNS))
+
+
+def opendp(x, low, high, epsilon, rng):
+    rho = zcdp.rho(epsilon, DELTA) / (len(DECILES) * COLUMNS)
+    return of_peer("OpenDP", x, low, high, rho)
+
+
 MECHANISMS = {"tree of counts": tree, "64 cells": flat, "exponential mechanism": exponential}
+if "SKDP_PEERS" in os.environ:
+    MECHANISMS |= {"diffprivlib": diffprivlib, "OpenDP": opendp}
 
 
 def error(x, found):
