@@ -171,7 +171,8 @@ def show(rows: int, columns: int, store: str, threads: int, found: dict) -> None
         ]
         print(
             f"{rows:>11,} x {columns:<4}{store:12}{threads:2}  {name:20}{of['seconds']:8.2f} s"
-            f" ({of['processor']:.2f} of processor){of['passes']:4} passes{of['own'] / rows:7.1f} bytes a row  {', '.join(ratios)}",
+            f" ({of['processor']:.2f} of processor){of['passes']:4} passes"
+            f"{of['own'] / rows:7.1f} bytes a row  {', '.join(ratios)}",
             flush=True,
         )
 

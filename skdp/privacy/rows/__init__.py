@@ -5,7 +5,6 @@ from .base import (
     BoundedRows,
     ResidentRows,
     RowStore,
-    total,
     with_marks,
 )
 from .bounded_rows import MOST_ROWS, BoundedBlock, DerivativeBounds, RawBlock, cut
@@ -21,6 +20,7 @@ from .predicted_rows import PredictedBlock, PredictedRows, Predictor, predicted_
 from .privacy_units import PrivacyUnits
 from .score_cache import ScoreCache
 from .site_rows import SiteChunks, SiteRows, site_sums
+from .threads import total
 
 __all__ = [
     "MISSING",

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from math import ceil
@@ -24,6 +23,7 @@ Sparse = TypeVar("Sparse", sp.csr_array, sp.csc_array)
 # Norms up to this can be computed and used in double precision without overflow.
 _LARGEST_NORM = 1e150
 _LEAST_NORM = 1e-150
+LARGEST_SINGLE = 1e30  # What is kept in single precision is below that, far from its end.
 _ROUNDED = 1.0 + 2.0**-50  # How far off is what was brought to unit norm.
 LONGEST_CUT = 1 << 15  # Rows; what rounding does to a sum grows with their number.
 LONGEST_PIECE = 1 << 12  # Rows of a privacy unit that are added up by themselves.
@@ -82,6 +82,13 @@ class RawBlock:
         Privacy unit of each row, among those of the whole table.
     pieces : Pieces, optional
         Pieces of privacy units, where the rows of each of them lie together.
+    of_many : bool, default=False
+        Whether it is of a table of so many rows that what is kept of each has to be short.
+
+    Guarantees
+    ----------
+    - Norms are those of the rows in double precision, up to rounding; of many rows they are kept in
+      single precision, rounded up, and are larger by at most 2^-21 of them.
     """
 
     X: Rows
@@ -90,8 +97,9 @@ class RawBlock:
     shares: np.ndarray | None = None
     units: np.ndarray | None = None
     pieces: Pieces | None = None
+    of_many: bool = False
 
-    @cached_property
+    @property
     def bounded_weights(self) -> np.ndarray | None:
         """The weights within [0, 1] times the shares; None if every row counts 1.
 
@@ -106,17 +114,19 @@ class RawBlock:
 
     @cached_property
     def norms(self) -> np.ndarray:
-        """Norms (l2) of the rows in double precision; inf where they are not finite."""
+        """Norms (l2) of the rows; inf where they are not finite."""
         with np.errstate(over="ignore", invalid="ignore"):
             norms = lengths_of(_in_double(self.X))
         norms[np.isnan(norms)] = np.inf
-        return norms
+        return rounded_up(norms) if self.of_many else norms
 
     def norms_on(self, scaling: ColumnScaling) -> np.ndarray:
         """Norms (l2) of the rows with features on another scale; the latest are kept."""
         kept: tuple[ColumnScaling, np.ndarray] | None = vars(self).get("_norms_on")
         if kept is None or kept[0] is not scaling:
-            kept = scaling, RawBlock(on_scale(scaling, self.X), self.y).norms
+            # Those of the rows as they came are not asked for again, unless somebody does.
+            vars(self).pop("norms", None)
+            kept = scaling, replace(self, X=on_scale(scaling, self.X)).norms
             vars(self)["_norms_on"] = kept
         return kept[1]
 
@@ -124,7 +134,7 @@ class RawBlock:
         """A block of these rows with the given features alone, dense."""
         X = self.X[:, list(columns)]
         X = X if isinstance(X, np.ndarray) else X.toarray()
-        return RawBlock(X, self.y, self.weights, self.shares, self.units, self.pieces)
+        return replace(self, X=X)
 
 
 class BoundedBlock:
@@ -158,8 +168,9 @@ class BoundedBlock:
 
     Guarantees
     ----------
-    - ``norms`` bounds the norm of every row that ``scores`` and ``combine`` work with, and is at
-      most ``bounds.row_norm``, up to 2^-50 of it and the rounding of norms. This holds for any
+    - ``norms`` bounds the norm of every row that ``scores`` and ``combine`` work with, up to 2^-50
+      of it and the rounding of norms. It is at most ``bounds.row_norm`` up to as much; in a table
+      of many rows, where it is rounded up to single precision, up to 2^-21. This holds for any
       entries: a row that is not finite counts as zero.
     - The scores of a row do not depend on the entries of other rows, to the last bit. Otherwise
       one row could move all others across the edges between which a query counts.
@@ -175,7 +186,9 @@ class BoundedBlock:
 
     def __init__(self, raw: RawBlock, bounds: RowBounds) -> None:
         self._scaling, limit = bounds.scaling, bounds.data_norm
-        norms = raw.norms if self._scaling is None else raw.norms_on(self._scaling)
+        # Those that are kept of many rows have no room for longer ones.
+        raw = replace(raw, of_many=False) if limit > LARGEST_SINGLE else raw
+        norms = widened(raw.norms if self._scaling is None else raw.norms_on(self._scaling))
         largest = norms.max(initial=0.0)
         self._X, self._limit, self._cache = raw.X, limit, ScoreCache()
         # True for rows whose place tells of others.
@@ -192,15 +205,17 @@ class BoundedBlock:
         self.constant = bounds.intercept_value
         # Written so that entries that are not numbers count as negative. On another scale any may
         # be, and a look at one row must not decide about others.
-        settled = self._scaling is None and _entries(raw.X).min(initial=0.0) >= 0
-        self._signed = bounds.nonnegative and not settled
+        self._signed = bounds.nonnegative and not (
+            self._scaling is None and _entries(raw.X).min(initial=0.0) >= 0
+        )
         if bounds.row_map is None:
-            # Positive, so that a bound on a row's contribution can be divided by it.
-            self.norms = np.maximum(np.hypot(np.minimum(norms, limit), self.constant), _LEAST_NORM)
+            self.norms = with_constant(np.minimum(norms, limit), self.constant, limit)
             self.derivative_bounds = DerivativeBounds(self.norms)
         self.y, self.weights = raw.y, raw.bounded_weights
+        if self.y.dtype == np.float32:
+            self.y = widened(self.y)
         if (target := bounds.target) is not None:
-            y = (np.clip(raw.y, *target.ends) - target.centre) / target.half_width
+            y = (np.clip(self.y, *target.ends) - target.centre) / target.half_width
             # The centre is rounded, by much where the interval is narrow for its distance from 0.
             self.y = np.clip(y, -1.0, 1.0)
 
@@ -220,16 +235,16 @@ class BoundedBlock:
         # Without rows it waits for this method again. What is derived from rows goes with them.
         scattered = isinstance(X, np.ndarray) and not _fit_for_blas(X)
         other = self._copied(_X=X, _cache=ScoreCache(), _scattered=scattered)
-        other.derivative_bounds = DerivativeBounds(other.norms)
+        other._renew()
         return other
 
     def taken(self, chosen: np.ndarray) -> Self:
         """A copy with these of its rows, by their positions in the block; maybe none."""
         other = self._copied(apart=True, unit_pieces=None, _scattered=False, _cache=ScoreCache())
         for name in self._of_rows:
-            if (of_all := vars(other)[name]) is not None:
+            if (of_all := vars(other).get(name)) is not None:
                 setattr(other, name, of_all[chosen])
-        other.derivative_bounds = DerivativeBounds(other.norms)
+        other._renew()
         return other
 
     def scores(self, w: np.ndarray) -> np.ndarray:
@@ -361,9 +376,13 @@ class BoundedBlock:
         return {"_X": X, **done}
 
     def _copied(self, **changes: Any) -> Self:
-        other = copy(self)
-        vars(other).update(changes)
+        other = object.__new__(type(self))
+        vars(other).update(vars(self), **changes)
         return other
+
+    def _renew(self) -> None:
+        """Keep nothing between queries that another copy keeps."""
+        self.derivative_bounds = DerivativeBounds(self.norms)
 
     def _scores(self, v: np.ndarray) -> np.ndarray:
         """Inner products of the rows without their intercept entries with v."""
@@ -444,6 +463,40 @@ def by_row(X: np.ndarray, w: np.ndarray) -> np.ndarray:
     terms = "ij,j->i" if w.ndim == 1 else "ij,jk->ik"
     X, w = _accompanied(np.ascontiguousarray(X)), np.ascontiguousarray(w)
     return np.asarray(np.einsum(terms, X, w, optimize=False))[:m]
+
+
+def with_constant(lengths: np.ndarray, constant: float, longest: float) -> np.ndarray:
+    """Positive bounds on the norms of rows of these lengths, at most ``longest``, with a constant.
+
+    Positive, so that a bound on a row's contribution can be divided by it.
+    """
+    if constant:
+        # Squares are neither lost nor overflow in between, and a root takes a tenth of the time.
+        # Public numbers alone decide, as the two round differently.
+        usual = 1e-70 < constant < 1e70 and longest < 1e140
+        lengths = np.sqrt(lengths**2 + constant**2) if usual else np.hypot(lengths, constant)
+    return np.maximum(lengths, _LEAST_NORM)
+
+
+def rounded_up(values: np.ndarray) -> np.ndarray:
+    """Non-negative numbers in single precision, larger by at most 2^-21 of them and 2e-44.
+
+    Those that single precision has no room for are infinite.
+    """
+    with np.errstate(over="ignore"):
+        return (values * (1.0 + 2.0**-22) + 1e-44).astype(np.float32)
+
+
+def rounded_down(factors: np.ndarray) -> np.ndarray:
+    """Factors within [0, 1] in single precision, smaller by as much at most; 1 stays 1."""
+    lower = np.maximum(factors * (1.0 - 2.0**-22) - 1e-44, 0.0).astype(np.float32)
+    lower[factors == 1.0] = 1.0
+    return lower
+
+
+def widened(values: np.ndarray) -> np.ndarray:
+    """The numbers in double precision, themselves if they are."""
+    return values.astype(np.float64, copy=False)
 
 
 def lengths_of(X: Rows) -> np.ndarray:
