@@ -357,7 +357,7 @@ class ColumnScaling:
         """The rows (m, d) on the new scale. Overwrites them."""
         # Entries beyond the largest float end at the bound, which is where they belong.
         with np.errstate(all="ignore"):
-            for values, features in _long_rows(X):
+            for values, features in long_rows(X):
                 if self.shift is not None:
                     values -= self.shift[features]
                 values *= self.factor[features]
@@ -377,13 +377,15 @@ class ColumnScaling:
         return X
 
 
-def _long_rows(X: Entries) -> Iterator[tuple[np.ndarray, np.ndarray | slice]]:
-    """All entries, in views of them, and the feature of each as an index.
+def long_rows(X: Entries) -> Iterator[tuple[np.ndarray, np.ndarray | slice]]:
+    """Views of all entries that are stored, and the feature of each as an index.
 
-    A loop over the features of a row starts anew for each row, so several of few features are taken
-    as one.
+    A loop over the features of a row starts anew for each row, so dense rows of few features are
+    taken several as one.
     """
-    together = _LOOP // X.shape[1] if isinstance(X, np.ndarray) and X.flags.c_contiguous else 0
+    together = 0
+    if isinstance(X, np.ndarray) and X.ndim == 2 and X.flags.c_contiguous:
+        together = _LOOP // max(1, X.shape[1])
     if not isinstance(X, np.ndarray) or together < 2:
         yield _entries(X)
         return

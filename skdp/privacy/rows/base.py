@@ -31,6 +31,7 @@ from .bounded_rows import (
     Pieces,
     RawBlock,
     Rows,
+    Scratch,
     cut,
     on_scale,
 )
@@ -156,7 +157,8 @@ class BlockStore(RowStore):
     @final
     def sum(self, kernel: Callable[[RawBlock], np.ndarray]) -> np.ndarray:
         """Sum of ``kernel`` over all blocks, in a fixed order."""
-        return total_over(kernel, self.blocks(), self.n_samples * self.n_features)
+        entries = self.n_samples * self.n_features
+        return total_over(lambda block, _: kernel(block), self.blocks(), entries)
 
     @final
     def _bounded(self, bounds: RowBounds) -> BoundedRows:
@@ -310,10 +312,15 @@ class _KeptBlock:
         self._block: BoundedBlock | None = None
         self._measured: Measured | None = None
 
-    def ask(self, kernel: Callable[[BoundedBlock], np.ndarray], chosen: Any = None) -> np.ndarray:
+    def ask(
+        self,
+        kernel: Callable[[BoundedBlock], np.ndarray],
+        scratch: Scratch,
+        chosen: np.ndarray | None = None,
+    ) -> np.ndarray:
         """The kernel of the block, or of these of its rows."""
         block = self.block()
-        found = kernel((block if chosen is None else block.taken(chosen)).loaded())
+        found = kernel((block if chosen is None else block.taken(chosen)).loaded(scratch))
         if self.raw.of_many and self._measured is None and isinstance(block, MappedBlock):
             self._measured = block.kept
         return found
@@ -342,10 +349,10 @@ class _BoundedBlocks(BoundedRows):
             bounded = partial(bounded_block, bounds=self.bounds)
             return summed(kernel, map(bounded, self._store.blocks()), marked)
         if marked is None:
-            return total_over(lambda kept: kept.ask(kernel), self._kept, self._entries)
+            return total_over(lambda kept, room: kept.ask(kernel, room), self._kept, self._entries)
         chosen = [own for _, own in with_marks((kept.raw for kept in self._kept), marked)]
         both = list(zip(self._kept, chosen, strict=True))
-        return total_over(lambda pair: pair[0].ask(kernel, pair[1]), both, self._entries)
+        return total_over(lambda p, room: p[0].ask(kernel, room, p[1]), both, self._entries)
 
     def sum_of_units(
         self,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Self
 
 import numpy as np
@@ -11,7 +12,6 @@ import numpy as np
 from ...problem.bounds import RowBounds, RowMap
 from .bounded_rows import (
     LARGEST_SINGLE,
-    PIECE_ENTRIES,
     BoundedBlock,
     DerivativeBounds,
     RawBlock,
@@ -21,14 +21,11 @@ from .bounded_rows import (
     lengths_of,
     rounded_down,
     rounded_up,
-    runs,
+    times_each,
     widened,
     with_constant,
 )
 from .score_cache import times_rows
-
-# Rows that are brought to other coordinates at a time are at least as many.
-_LEAST_PIECE = 512
 
 
 @dataclass
@@ -131,17 +128,14 @@ class MappedBlock(BoundedBlock):
     def _renew(self) -> None:
         self._measured = self._measured.taken(slice(None))
 
-    def _few_at_a_time(self) -> Iterator[tuple[slice, np.ndarray]]:
-        """Features of a few rows at a time, as they are before the map, and their places."""
-        m, d = self._X.shape
-        for part in (slice(*ends) for ends in runs(m, max(_LEAST_PIECE, PIECE_ENTRIES // d))):
-            X = self._X[part]
-            X = X if isinstance(X, np.ndarray) else X.toarray()
-            yield part, X if self._factor is None else X * self._factor[part, None]
-
     def _mapped(self, X: np.ndarray) -> np.ndarray:
         """Dense rows in these coordinates; what becomes of one does not tell of others."""
-        return self._map.apply(X, by_row) if self.apart else self._map.apply(X)
+        if self.apart:
+            return self._map.apply(X, by_row)
+        if self._scratch is None:
+            return self._map.apply(X)
+        room = self._scratch.rows(len(X), self._map.n_features, "mapped")
+        return self._map.apply(X, partial(np.matmul, out=room))
 
     def _lengths_of(self, Z: np.ndarray) -> np.ndarray:
         lengths = lengths_of(Z)
@@ -232,18 +226,18 @@ class MappedBlock(BoundedBlock):
         Z = times_rows(self._mapped(self.written_out()), self._shrink)
         return Z if not self.constant else np.column_stack([Z, np.full(len(Z), self.constant)])
 
-    def gram(self) -> np.ndarray:
-        """Sum over the rows of ``v v'``, shape (p, p)."""
-        out = np.zeros((self._map.n_features + bool(self.constant),) * 2)
+    def _features(self) -> Iterator[tuple[slice, np.ndarray]]:
+        longest = self._map.norm
         for part, X in self._few_at_a_time():
             V = self._mapped(X)
             # Rows need not have been measured, which would bring them to the coordinates as well.
             lengths = self._lengths_of(V) if self._dense else self._lengths[part]
-            V *= (self._map.norm / np.maximum(lengths, self._map.norm))[:, None]
-            if self.constant:
-                V = np.column_stack([V, np.full(len(V), self.constant)])
-            out += V.T @ V
-        return out
+            times_each(V, longest / np.maximum(lengths, longest))
+            yield part, V
+
+    @property
+    def _n_features(self) -> int:
+        return self._map.n_features
 
 
 # Least length of a row that counts, in units of the shift that it may nearly cancel with.

@@ -20,6 +20,8 @@ import numpy as np
 from joblib import cpu_count
 from threadpoolctl import ThreadpoolController
 
+from .bounded_rows import Scratch
+
 Block = TypeVar("Block")
 
 # Entries of X from which a pass takes much longer than to start threads.
@@ -68,7 +70,7 @@ class PairwiseSum:
 
 
 def total_over(
-    kernel: Callable[[Block], np.ndarray], blocks: Iterable[Block], entries: int
+    kernel: Callable[[Block, Scratch], np.ndarray], blocks: Iterable[Block], entries: int
 ) -> np.ndarray:
     """Sum of the kernel over blocks, as :func:`total` adds it up, by threads where that pays.
 
@@ -79,7 +81,8 @@ def total_over(
     Parameters
     ----------
     kernel : callable
-        A function of a block alone, which may change what the block keeps.
+        A function of a block alone, which may change what the block keeps, and room for one copy
+        of it.
     blocks : iterable
         At least one; each occurs once.
     entries : int
@@ -87,7 +90,7 @@ def total_over(
     """
     with single_threaded_algebra() as threads:
         if threads == 1 or entries < LEAST_ENTRIES or not isinstance(blocks, Sequence):
-            return total(map(kernel, blocks))
+            return _total_of_run(kernel, blocks)
         length = 1
         while length * threads * _RUNS_OF_A_THREAD < len(blocks):
             length *= 2
@@ -102,10 +105,13 @@ def total_over(
                     job.cancel()
 
 
-def _total_of_run(kernel: Callable[[Block], np.ndarray], run: Sequence[Block]) -> np.ndarray:
+def _total_of_run(
+    kernel: Callable[[Block, Scratch], np.ndarray], run: Iterable[Block]
+) -> np.ndarray:
+    scratch = Scratch()
     # What numpy is told to ignore is no part of a context in all of its versions.
     with np.errstate(all="ignore"):
-        return total(map(kernel, run))
+        return total(kernel(block, scratch) for block in run)
 
 
 def usable_threads() -> int:
