@@ -14,8 +14,8 @@ from threadpoolctl import ThreadpoolController, threadpool_limits
 from skdp import DPLogisticRegression
 from skdp.exceptions import SeededNoiseWarning
 from skdp.privacy.queries import GradientQuery
-from skdp.privacy.rounding import of_sum
 from skdp.privacy.rows import DenseRows, base, bounded_rows, threads
+from skdp.privacy.rows.targets import ClassEncoder, encoded_targets
 from skdp.problem import Problem, RowBounds, RowMap
 from skdp.problem.losses import Logistic
 
@@ -51,7 +51,7 @@ def test_every_query_has_the_same_bits_by_any_number_of_threads(
     name, many, small_blocks, monkeypatch
 ):
     """Over every kind of rows, few and many."""
-    monkeypatch.setattr(base, "_MANY_ROWS", 0 if many else 1 << 21)
+    monkeypatch.setattr(base, "MANY_ROWS", 0 if many else 1 << 21)
     for case in sample(name):
         if "partitions" not in case.store:
             store = partial(STORES[case.store], case.table())
@@ -61,7 +61,7 @@ def test_every_query_has_the_same_bits_by_any_number_of_threads(
 @pytest.mark.parametrize("name", QUERIES)
 def test_tables_of_many_rows_are_answered_as_others_and_move_as_declared(name, monkeypatch):
     """Of which norms and factors are kept in single precision."""
-    monkeypatch.setattr(base, "_MANY_ROWS", 0)
+    monkeypatch.setattr(base, "MANY_ROWS", 0)
     for case in sample(name):
         if not ("partitions" in case.store or "chunks" in case.store or case.kind.of_people):
             case.check(lambda n, case=case: [case.seed % n])
@@ -205,7 +205,7 @@ def test_a_fit_is_the_same_to_the_bit_by_one_thread_and_by_two(monkeypatch):
 
 def test_what_is_kept_of_many_rows_is_at_most_twelve_bytes_each(monkeypatch):
     """Beside X, targets and weights, also of mapped rows of which some are too long."""
-    monkeypatch.setattr(base, "_MANY_ROWS", 1000)
+    monkeypatch.setattr(base, "MANY_ROWS", 1000)
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((50_000, 6)).astype(np.float32), np.zeros(50_000)
     rows = DenseRows(X, y)
@@ -234,6 +234,30 @@ def kept_bytes(thing):
     return arrays
 
 
-def test_the_margin_for_rounding_of_many_rows_is_negligible():
-    assert of_sum(10**8) < 3e-4
-    assert of_sum(10**9) < 3e-3
+def test_what_is_kept_in_single_precision_errs_on_the_safe_side():
+    """Norms are no shorter than those of the rows, and factors no larger than they may be."""
+    rng = np.random.default_rng(0)
+    norms = np.concatenate([[0.0, 1e-320, 1.0, 1e30], 10.0 ** rng.uniform(-60, 30, 10_000)])
+    longer = bounded_rows.rounded_up(norms).astype(np.float64)
+    assert np.all(longer >= norms)
+    assert np.all(longer <= norms * (1 + 2.0**-21) + 2e-44)
+    assert np.isinf(bounded_rows.rounded_up(np.array([1e39, np.inf]))).all()
+    factors = np.concatenate([[0.0, 1e-320, 1.0], 10.0 ** rng.uniform(-60, 0, 10_000)])
+    smaller = bounded_rows.rounded_down(factors).astype(np.float64)
+    assert np.all((smaller >= 0) & (smaller <= factors))
+    assert np.all(smaller >= factors * (1 - 2.0**-21) - 2e-44)
+    assert smaller[2] == 1.0
+
+
+def test_norms_that_are_rounded_to_the_nearest_are_caught(monkeypatch):
+    monkeypatch.setattr(bounded_rows, "rounded_up", lambda norms: norms.astype(np.float32))
+    with pytest.raises(AssertionError):
+        test_what_is_kept_in_single_precision_errs_on_the_safe_side()
+
+
+@pytest.mark.parametrize(("n", "classes"), [(3_000_000, 2), (3_000_000, 3), (100, 2)])
+def test_targets_of_many_rows_are_kept_in_four_bytes(n, classes):
+    labels = (np.arange(n) % classes).astype(np.int8)
+    encoded = encoded_targets(labels, ClassEncoder("it", np.arange(classes)))
+    np.testing.assert_array_equal(encoded, labels)
+    assert encoded.itemsize == (4 if n > 100 else 8)

@@ -791,7 +791,7 @@ BUGS = (
     Bug("a map that changes with the array that it was made of", {"RowMap.__post_init__": lambda _, self: None}, maps_stay_as_they_were, TOO_FAR),
     Bug("a scale that changes with the array that it was made of", {"ColumnScaling.__post_init__": lambda _, self: None}, scales_stay_as_they_were, TOO_FAR),
     Bug("norms that overflow", {"bounded_rows._tamed": lambda _, X, huge, limit: X}, within(huge), TOO_FAR),
-    Bug("products of rows in single precision", {"bounded_rows._in_double": lambda _, X: X}, rows_keep_their_bound_in_exact_arithmetic),
+    Bug("products of rows in single precision", {"bounded_rows._in_double": lambda _, X, *room: X}, rows_keep_their_bound_in_exact_arithmetic),
     Bug("targets that are not brought to their bounds", {"BoundedBlock.__init__": sets("y", lambda self, raw, bounds: raw.y)}, targets_keep_their_bounds),
     Bug("a clip that is forgotten after a change of coordinates", {"MappedBlock._lengths_of": times(1e-3)}, crafted(MomentsQuery), TOO_FAR),
     Bug("a clip that is skipped for mapped sparse rows", {"MappedBlock._shrink": lambda honest, self: None if sp.issparse(self._X) else honest(self)}, within(shifted, ZERO_OUT), TOO_FAR),

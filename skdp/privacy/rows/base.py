@@ -27,6 +27,7 @@ from ..adjacency import PrivacyUnit
 from .bounded_rows import (
     LONGEST_CUT,
     LONGEST_PIECE,
+    MANY_ROWS,
     BoundedBlock,
     Pieces,
     RawBlock,
@@ -41,8 +42,6 @@ from .threads import single_threaded_algebra, total, total_over
 
 Block = TypeVar("Block", RawBlock, BoundedBlock)
 
-# Rows of a table of which little is kept for each.
-_MANY_ROWS = 1 << 21
 # Entries, in double precision a quarter of a gigabyte.
 _MOST_ENTRIES_WRITTEN_OUT = 1 << 25
 
@@ -272,7 +271,8 @@ class ResidentRows(BlockStore):
     def _block(self, start: int, stop: int, pieces: Pieces | None = None) -> RawBlock:
         rows = self._rows(start, stop)
         if self.units is None:
-            return RawBlock(*rows, of_many=len(self.y) > _MANY_ROWS)
+            # Solvers that move few weights at a time live by what is kept of sparse rows.
+            return RawBlock(*rows, of_many=len(self.y) > MANY_ROWS and not self.sparse)
         shares, units = self.units.shares[start:stop], self.units.codes[start:stop]
         return RawBlock(*rows, shares, units, pieces)
 

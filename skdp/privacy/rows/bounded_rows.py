@@ -27,6 +27,7 @@ LARGEST_SINGLE = 1e30  # What is kept in single precision is below that, far fro
 _ROUNDED = 1.0 + 2.0**-50  # How far off is what was brought to unit norm.
 LONGEST_CUT = 1 << 13  # Rows; what rounding does to a sum grows with their number.
 LONGEST_PIECE = 1 << 12  # Rows of a privacy unit that are added up by themselves.
+MANY_ROWS = 1 << 21  # Of a table of more rows little is kept for each.
 STEPS = 2.0**26  # Of weights between 0 and 1.
 MOST_ROWS = LONGEST_CUT * 3 // 2
 # Entries that are brought to other coordinates, or sums of units held, at a time, so that they
@@ -197,7 +198,7 @@ class BoundedBlock:
     def __init__(self, raw: RawBlock, bounds: RowBounds) -> None:
         self._scaling, limit = bounds.scaling, bounds.data_norm
         # Those that are kept of many rows have no room for longer ones.
-        raw = replace(raw, of_many=False) if limit > LARGEST_SINGLE else raw
+        raw = replace(raw, of_many=False) if raw.of_many and limit > LARGEST_SINGLE else raw
         norms = widened(raw.norms if self._scaling is None else raw.norms_on(self._scaling))
         largest = norms.max(initial=0.0)
         self._X, self._limit, self._cache = raw.X, limit, ScoreCache()
@@ -209,9 +210,9 @@ class BoundedBlock:
         if largest > _LARGEST_NORM:
             self._huge = norms > _LARGEST_NORM
             norms = np.where(self._huge, limit, norms)
-        long = None if largest <= limit * _ROUNDED else ~(norms <= limit * _ROUNDED)
         # Whether there is a factor depends on other rows; what a row is multiplied by must not.
-        self._factor = None if long is None else np.where(long, limit / np.maximum(norms, limit), 1)
+        longest = limit * _ROUNDED
+        self._factor = None if largest <= longest else longest / np.maximum(norms, longest)
         self.constant = bounds.intercept_value
         # Written so that entries that are not numbers count as negative. On another scale any may
         # be, and a look at one row must not decide about others.

@@ -8,6 +8,7 @@ left a single one, whatever the number of blocks is: it would round otherwise.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -151,6 +152,16 @@ def single_threaded_algebra() -> Iterator[int]:
             if not _under_way:
                 for pool, number in _before:
                     pool.set_num_threads(number)
+
+
+def _begin_anew() -> None:
+    """In a process that was forked from within a sum, which goes on in the other one alone."""
+    global _lock, _under_way
+    _lock, _under_way = Lock(), 0
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_anew)
 
 
 @cache
