@@ -14,8 +14,14 @@ from threadpoolctl import ThreadpoolController, threadpool_limits
 from skdp import DPLogisticRegression
 from skdp.exceptions import SeededNoiseWarning
 from skdp.privacy.queries import GradientQuery
-from skdp.privacy.rows import DenseRows, base, bounded_rows, threads
-from skdp.privacy.rows.targets import ClassEncoder, encoded_targets
+from skdp.privacy.rows import (
+    ClassEncoder,
+    DenseRows,
+    base,
+    bounded_rows,
+    encoded_targets,
+    threads,
+)
 from skdp.problem import Problem, RowBounds, RowMap
 from skdp.problem.losses import Logistic
 

@@ -20,6 +20,7 @@ from .predicted_rows import PredictedBlock, PredictedRows, Predictor, predicted_
 from .privacy_units import PrivacyUnits
 from .score_cache import ScoreCache
 from .site_rows import SiteChunks, SiteRows, site_sums
+from .targets import ClassEncoder, encoded_targets
 from .threads import total
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "CategoryRows",
     "ChunkedRows",
     "Chunks",
+    "ClassEncoder",
     "DaskRows",
     "DenseRows",
     "DerivativeBounds",
@@ -56,6 +58,7 @@ __all__ = [
     "category_of",
     "coded_categories",
     "cut",
+    "encoded_targets",
     "is_collection",
     "opened",
     "packed",
