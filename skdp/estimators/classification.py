@@ -17,7 +17,7 @@ from ..privacy.lock import locked
 from ..privacy.rows.dask_results import check_unweighted, lazily, summed
 from ..privacy.rows.dask_rows import is_collection
 from ..privacy.rows.reading import redacted, strict_checks
-from ..privacy.rows.targets import checked_classes, encoder_of_classes
+from ..privacy.rows.targets import ClassEncoder, checked_classes
 from ..problem.bounds import RowBounds
 from ..problem.constraints import Unconstrained
 from ..problem.losses import Loss
@@ -268,7 +268,7 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
 
     @final
     def _encoder(self, classes: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
-        return encoder_of_classes(type(self).__name__, classes)
+        return ClassEncoder(type(self).__name__, classes)
 
     @final
     def _weights(self) -> tuple[float, ...] | None:

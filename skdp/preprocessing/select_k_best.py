@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, c
 from ..privacy.oracle import Oracle
 from ..privacy.rows.bounded_rows import Rows
 from ..privacy.rows.reading import redacted
-from ..privacy.rows.targets import as_numbers, checked_classes, encoder_of_classes
+from ..privacy.rows.targets import ClassEncoder, as_numbers, checked_classes
 from ..problem.bounds import RowBounds, TargetBounds
 from ..problem.column_bounds import ColumnBounds, ColumnScaling
 from ..problem.losses import Softmax, Squared
@@ -178,7 +178,7 @@ class DPSelectKBest(Invertible, RangedTransformer):
         self._of_sparse = sp.issparse(X)
         if self.classes is None:
             return y, lambda given: as_numbers(name, given)
-        return y, encoder_of_classes(name, self._labels())
+        return y, ClassEncoder(name, self._labels())
 
     def _settle(self) -> None:
         super()._settle()

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .column_bounds import ColumnScaling, unchangeable
+from .column_bounds import ColumnScaling, long_rows, unchangeable
 
 _FARTHEST = 1e150
 _ARRAYS_OF_MAPS = ("scale", "matrix", "shift", "moments", "sketch")
@@ -254,9 +254,14 @@ class RowMap:
         if self.sketch is not None:
             Z = self._added_up(rows * self.scale)
             Z = Z if self.matrix is None else product(Z, self.matrix)
+        elif self.matrix is None:
+            Z = np.array(rows, dtype=np.float64, order="K")
+            for entries, features in long_rows(Z):
+                entries *= self.scale[features]
         else:
-            Z = rows * self.scale if self.matrix is None else product(rows, self.jacobian())
-        Z -= self.shift
+            Z = product(rows, self.jacobian())
+        for entries, features in long_rows(Z):
+            entries -= self.shift[features]
         return Z
 
     def jacobian(self) -> np.ndarray:

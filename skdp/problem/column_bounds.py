@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -13,6 +13,8 @@ from ..validation import check_numbers, listed, meant, shown
 
 Entries: TypeAlias = np.ndarray | sp.csr_array | sp.csr_matrix
 
+# Entries that a loop along features should take at least.
+_LOOP = 1 << 10
 # Half widths within these leave room for squares and inverses in double precision.
 _LEAST_HALF_WIDTH, _LARGEST_HALF_WIDTH = 1e-150, 1e150
 _KEEP_NAMES = "Behind other steps, set_output(transform='pandas') of these keeps names."
@@ -353,15 +355,16 @@ class ColumnScaling:
 
     def apply(self, X: Entries) -> Entries:
         """The rows (m, d) on the new scale. Overwrites them."""
-        values, features = _entries(X)
         # Entries beyond the largest float end at the bound, which is where they belong.
         with np.errstate(all="ignore"):
-            if self.shift is not None:
-                values -= self.shift[features]
-            values *= self.factor[features]
-            if self.within is not None:
-                low, high = self.within
-                np.clip(values, low[features], high[features], out=values)
+            for values, features in long_rows(X):
+                if self.shift is not None:
+                    values -= self.shift[features]
+                values *= self.factor[features]
+                if self.within is not None:
+                    low, high = self.within
+                    np.maximum(values, low[features], out=values)
+                    np.minimum(values, high[features], out=values)
         return X
 
     def undo(self, X: Entries) -> Entries:
@@ -372,6 +375,24 @@ class ColumnScaling:
             if self.shift is not None:
                 values += self.shift[features]
         return X
+
+
+def long_rows(X: Entries) -> Iterator[tuple[np.ndarray, np.ndarray | slice]]:
+    """Views of all entries that are stored, and the feature of each as an index.
+
+    A loop over the features of a row starts anew for each row, so dense rows of few features are
+    taken several as one.
+    """
+    together = 0
+    if isinstance(X, np.ndarray) and X.ndim == 2 and X.flags.c_contiguous:
+        together = _LOOP // max(1, X.shape[1])
+    if not isinstance(X, np.ndarray) or together < 2:
+        yield _entries(X)
+        return
+    first = len(X) - len(X) % together
+    features = np.arange(X.shape[1])
+    yield X[:first].reshape(-1, together * features.size), np.tile(features, together)
+    yield X[first:], features
 
 
 def _entries(X: Entries) -> tuple[np.ndarray, np.ndarray | slice]:

@@ -223,7 +223,8 @@ class Loss(ABC):
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             d, worst = self._derivative_and_worst(y, z)
             d = self._checked(np.asarray(d), z)
-            weights = np.minimum(1.0, np.divide(bound, worst))
+            weights = np.divide(bound, worst)
+            np.minimum(weights, 1.0, out=weights)
             d *= weights if d.ndim == 1 else weights[:, None]
         return Loss.shrunk(d, bound)
 
@@ -438,17 +439,29 @@ class Logistic(_OfTwoClasses):
 
     def derivative(self, y: np.ndarray, z: np.ndarray) -> np.ndarray:
         """Probability of class 1 minus the target."""
-        d = expit(z)
+        d = _probability(z)
         d -= y
         return d
 
     def worst_derivative(self, z: np.ndarray) -> np.ndarray:
         """Probability of the more likely class."""
-        return np.asarray(expit(np.abs(z)))
+        return _probability(np.abs(z))
 
     def _derivative_and_worst(self, y: np.ndarray, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        p = expit(z)
-        return p - y, np.maximum(p, 1.0 - p)
+        p = _probability(z)
+        worst = np.subtract(1.0, p)
+        np.maximum(p, worst, out=worst)
+        p -= y
+        return p, worst
+
+
+def _probability(z: np.ndarray) -> np.ndarray:
+    """``1 / (1 + e^-z)``, a fresh array; half as fast by scipy."""
+    p = np.negative(z, dtype=np.float64)
+    with np.errstate(over="ignore"):
+        np.exp(p, out=p)
+    p += 1.0
+    return np.divide(1.0, p, out=p)
 
 
 @dataclass(frozen=True)

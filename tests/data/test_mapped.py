@@ -163,7 +163,9 @@ def test_the_gram_matrix_is_that_of_the_rows(mapped, data_norm, intercept):
 def test_a_fit_brings_rows_to_each_of_its_coordinates_once(model, times, monkeypatch):
     X, y = np.random.default_rng(7).normal(size=(3000, D)), np.arange(3000) % 2
     apply, brought = RowMap.apply, []
-    monkeypatch.setattr(RowMap, "apply", lambda m, Z: brought.append(len(Z)) or apply(m, Z))
+    monkeypatch.setattr(
+        RowMap, "apply", lambda m, Z, *by: brought.append(len(Z)) or apply(m, Z, *by)
+    )
     with pytest.warns(SeededNoiseWarning):
         model.fit(X, y)
     assert sum(brought) == 3000 * times

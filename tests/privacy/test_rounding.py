@@ -206,3 +206,13 @@ def test_the_receipt_shows_the_inflated_sensitivity_and_the_noise_is_for_it(adja
         assert 1 + 2.0**-15 + of_sum(n) <= mechanism.sensitivity / exact * (1 + 1e-15) < 1.001
         assert mechanism.noise_scale == pytest.approx(mechanism.sensitivity / sqrt(0.25), rel=1e-9)
     assert GaussianMechanism.calibrated(1.0, Spend(1.0)).sensitivity == 1.0
+
+
+def test_margins_of_a_hundred_million_rows_are_a_negligible_part_of_the_noise():
+    """Also in white coordinates, in which what cancels in the map does not in the rounding."""
+    n, d = 10**8, 20
+    assert of_sum(n) < 3e-4
+    row_map = RowMap(np.ones(d), np.eye(d), 0.01 * np.ones(d), 2.0 * sqrt(d))
+    bounds = RowBounds(1.3 * sqrt(d), 1.3 * sqrt(d), row_map=row_map)
+    problem = Problem(Logistic(), n, d, bounds)
+    assert GradientQuery(problem, np.zeros(d + 1), 2.0, label_blind=True).rounding < 0.01

@@ -11,6 +11,7 @@ import numpy as np
 from ...problem.problem import Problem
 from ..rounding import mapped_products, of_sum, spread
 from ..rows.bounded_rows import BoundedBlock
+from ..rows.score_cache import times_rows
 from .base import LARGEST_SUM, LEAST_BOUND, Summed, check_targets_a_row, coded, kept
 
 _LARGEST_NORM = 1e150
@@ -119,12 +120,7 @@ class MomentsQuery(Summed):
         return unpacked(answer, p)
 
     def _of_block(self, block: BoundedBlock) -> np.ndarray:
-        if self.full and block.weights is None:
-            return block.gram()
-        V = _weighed(block)
-        if self.full:
-            return V.T @ V
-        return np.concatenate([np.einsum("ij,ij->j", V, V), V[:, -1] @ V[:, :-1]])
+        return block.gram() if self.full else block.squares_and_last()
 
     def _finished(self, total: np.ndarray) -> np.ndarray:
         if self.full:
@@ -204,10 +200,8 @@ class NormalEquationsQuery(Summed):
 
     def _of_block(self, block: BoundedBlock) -> np.ndarray:
         check_targets_a_row(type(self).__name__, block, self._n_targets)
-        V = _weighed(block)
-        y = block.y if block.y.ndim == 2 else block.y[:, None]
-        y = y if block.weights is None else np.sqrt(block.weights)[:, None] * y
-        return V.T @ np.column_stack([V, y])
+        y = block.y.copy() if block.y.ndim == 2 else block.y[:, None].copy()
+        return np.column_stack([block.gram(), block.combine(times_rows(y, block.weights))])
 
     def _finished(self, total: np.ndarray) -> np.ndarray:
         p, mean = self.problem.n_rows, total / self.problem.n_samples
@@ -219,14 +213,6 @@ def _kept_square(problem: Problem) -> float:
     norm = problem.bounds.row_norm
     square = norm**2 if norm < _LARGEST_NORM else inf
     return square if LEAST_BOUND**2 <= square <= LARGEST_SUM / problem.n_samples else inf
-
-
-def _weighed(block: BoundedBlock) -> np.ndarray:
-    """Rows times the roots of their weights, dense (m, p)."""
-    V = block.rows()
-    if block.weights is not None:
-        V *= np.sqrt(block.weights)[:, None]
-    return V
 
 
 def packed(S: np.ndarray) -> np.ndarray:

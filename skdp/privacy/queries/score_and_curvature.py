@@ -18,8 +18,9 @@ from ...problem.losses import Logistic, Softmax
 from ...problem.problem import Problem
 from ..adjacency import PrivacyUnit
 from ..rounding import of_sum
-from ..rows.base import BoundedRows, RowStore, total
+from ..rows.base import BoundedRows, RowStore
 from ..rows.bounded_rows import BoundedBlock, added_up, by_row, lengths_of
+from ..rows.threads import total
 from .base import LEAST_BOUND, Summed, check_targets_a_row, coded
 from .moments import packed, unpacked
 

@@ -91,14 +91,16 @@ class ScoreScaleQuery(Summed):
 
     def _of_block(self, block: BoundedBlock) -> np.ndarray:
         s, g = self._scores(block)
-        moments = np.empty((len(s), self.scales.size))
+        moments = np.empty(self.scales.size)
         for j, (a, least) in enumerate(zip(self.scales, self.least, strict=True)):
             r = self.problem.loss.derivative(block.y, a * s)
-            psi = r * g if g.ndim == 1 else np.einsum("ik,ik->i", r, g)
+            psi = np.multiply(r, g, out=r) if g.ndim == 1 else np.einsum("ik,ik->i", r, g)
             # What is not a number would survive a clip.
             np.copyto(psi, 0.0, where=np.isnan(psi))
-            moments[:, j] = np.clip(psi, least, self.reach)
-        return weighted(self.problem, block, moments, relatively=True).sum(axis=0)
+            np.minimum(psi, self.reach, out=psi)
+            np.maximum(psi, least, out=psi)
+            moments[j] = weighted(self.problem, block, psi, relatively=True).sum()
+        return moments
 
     def _scores(self, block: BoundedBlock) -> tuple[np.ndarray, np.ndarray]:
         """Scores, for several classes about the middle of their range, and the bounded ones."""

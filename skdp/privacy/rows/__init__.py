@@ -5,7 +5,6 @@ from .base import (
     BoundedRows,
     ResidentRows,
     RowStore,
-    total,
     with_marks,
 )
 from .bounded_rows import MOST_ROWS, BoundedBlock, DerivativeBounds, RawBlock, cut
@@ -21,6 +20,8 @@ from .predicted_rows import PredictedBlock, PredictedRows, Predictor, predicted_
 from .privacy_units import PrivacyUnits
 from .score_cache import ScoreCache
 from .site_rows import SiteChunks, SiteRows, site_sums
+from .targets import ClassEncoder, encoded_targets
+from .threads import total
 
 __all__ = [
     "MISSING",
@@ -32,6 +33,7 @@ __all__ = [
     "CategoryRows",
     "ChunkedRows",
     "Chunks",
+    "ClassEncoder",
     "DaskRows",
     "DenseRows",
     "DerivativeBounds",
@@ -56,6 +58,7 @@ __all__ = [
     "category_of",
     "coded_categories",
     "cut",
+    "encoded_targets",
     "is_collection",
     "opened",
     "packed",

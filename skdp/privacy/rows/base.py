@@ -6,8 +6,8 @@ blocks small enough to stay in cache between the product that makes scores and t
 combines rows. Rows that this process can reach are in a :class:`BlockStore`.
 
 Blocks are independent: what is computed for one depends on no other, and nothing but the order in
-which they are delivered and in which their sums are added is common to them. So threads could work
-on them at the same time, and the sum would be the same to the last bit.
+which they are delivered and in which their sums are added is common to them. So threads work on
+them at the same time, and the sum is the same to the last bit (:mod:`skdp.privacy.rows.threads`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from itertools import starmap
-from typing import Any, ClassVar, Self, final
+from typing import Any, ClassVar, Self, TypeVar, final
 
 import numpy as np
 
@@ -27,15 +27,20 @@ from ..adjacency import PrivacyUnit
 from .bounded_rows import (
     LONGEST_CUT,
     LONGEST_PIECE,
+    MANY_ROWS,
     BoundedBlock,
     Pieces,
     RawBlock,
     Rows,
+    Scratch,
     cut,
     on_scale,
 )
-from .mapped import MappedBlock
+from .mapped import MappedBlock, Measured
 from .privacy_units import PrivacyUnits
+from .threads import single_threaded_algebra, total, total_over
+
+Block = TypeVar("Block", RawBlock, BoundedBlock)
 
 # Entries, in double precision a quarter of a gigabyte.
 _MOST_ENTRIES_WRITTEN_OUT = 1 << 25
@@ -151,7 +156,8 @@ class BlockStore(RowStore):
     @final
     def sum(self, kernel: Callable[[RawBlock], np.ndarray]) -> np.ndarray:
         """Sum of ``kernel`` over all blocks, in a fixed order."""
-        return total(map(kernel, self.blocks()))
+        entries = self.n_samples * self.n_features
+        return total_over(lambda block, _: kernel(block), self.blocks(), entries)
 
     @final
     def _bounded(self, bounds: RowBounds) -> BoundedRows:
@@ -265,7 +271,8 @@ class ResidentRows(BlockStore):
     def _block(self, start: int, stop: int, pieces: Pieces | None = None) -> RawBlock:
         rows = self._rows(start, stop)
         if self.units is None:
-            return RawBlock(*rows)
+            # Solvers that move few weights at a time live by what is kept of sparse rows.
+            return RawBlock(*rows, of_many=len(self.y) > MANY_ROWS and not self.sparse)
         shares, units = self.units.shares[start:stop], self.units.codes[start:stop]
         return RawBlock(*rows, shares, units, pieces)
 
@@ -294,22 +301,58 @@ class ResidentRows(BlockStore):
         """Features of the rows ``start <= i < stop``, not copied."""
 
 
+class _KeptBlock:
+    """A block that stays in memory, brought to public bounds by the thread that first asks.
+
+    Of a table of many rows only what takes long to find again is kept of each.
+    """
+
+    def __init__(self, raw: RawBlock, bounds: RowBounds) -> None:
+        self.raw, self._bounds = raw, bounds
+        self._block: BoundedBlock | None = None
+        self._measured: Measured | None = None
+
+    def ask(
+        self,
+        kernel: Callable[[BoundedBlock], np.ndarray],
+        scratch: Scratch,
+        chosen: np.ndarray | None = None,
+    ) -> np.ndarray:
+        """The kernel of the block, or of these of its rows."""
+        block = self.block()
+        found = kernel((block if chosen is None else block.taken(chosen)).loaded(scratch))
+        if self.raw.of_many and self._measured is None and isinstance(block, MappedBlock):
+            self._measured = block.kept
+        return found
+
+    def block(self) -> BoundedBlock:
+        """The block, yet to be loaded."""
+        block = self._block or bounded_block(self.raw, self._bounds, self._measured)
+        if not self.raw.of_many:
+            self._block = block
+        return block
+
+
 @final
 class _BoundedBlocks(BoundedRows):
     def __init__(self, store: BlockStore, bounds: RowBounds) -> None:
         self.bounds = bounds
         if bounds.scaling is not None and (scaled := store.on(bounds.scaling)) is not None:
             store, bounds = scaled, replace(bounds, scaling=None)
-        self._store = store
-        self._kept = [bounded_block(r, bounds) for r in store.blocks()] if store.resident else None
+        self._store, self._entries = store, store.n_samples * store.n_features
+        self._kept = [_KeptBlock(r, bounds) for r in store.blocks()] if store.resident else None
 
     def sum(
         self, kernel: Callable[[BoundedBlock], np.ndarray], marked: np.ndarray | None = None
     ) -> np.ndarray:
-        blocks: Iterable[BoundedBlock] | None = self._kept
-        if blocks is None:
-            blocks = map(partial(bounded_block, bounds=self.bounds), self._store.blocks())
-        return summed(kernel, blocks, marked)
+        if self._kept is None:
+            bounded = partial(bounded_block, bounds=self.bounds)
+            return summed(kernel, map(bounded, self._store.blocks()), marked)
+        if marked is None:
+            return total_over(lambda kept, room: kept.ask(kernel, room), self._kept, self._entries)
+        chosen = [own for _, own in with_marks((kept.raw for kept in self._kept), marked)]
+        both = list(zip(self._kept, chosen, strict=True))
+        return total_over(lambda p, room: p[0].ask(kernel, room, p[1]), both, self._entries)
 
     def sum_of_units(
         self,
@@ -318,8 +361,10 @@ class _BoundedBlocks(BoundedRows):
     ) -> np.ndarray:
         if self._kept is None:
             return super().sum_of_units(kernel, of_units)
-        pieces = (run for block in self._kept for run in _with_ends(kernel, block))
-        return total(of_units(sums) for sums in _of_whole_units(pieces))
+        blocks = (kept.block() for kept in self._kept)
+        pieces = (run for block in blocks for run in _with_ends(kernel, block))
+        with single_threaded_algebra():
+            return total(of_units(sums) for sums in _of_whole_units(pieces))
 
 
 def _with_ends(
@@ -376,11 +421,15 @@ def _in_a_file(X: Rows) -> bool:
     return False
 
 
-def bounded_block(raw: RawBlock, bounds: RowBounds) -> BoundedBlock:
-    """A block brought to public bounds."""
+def bounded_block(
+    raw: RawBlock, bounds: RowBounds, measured: Measured | None = None
+) -> BoundedBlock:
+    """A block brought to public bounds; of mapped rows, maybe, with what was kept of them."""
     if bounds.columns is not None:
         raw = raw.cut_to(bounds.columns)
-    return (BoundedBlock if bounds.row_map is None else MappedBlock)(raw, bounds)
+    if bounds.row_map is None:
+        return BoundedBlock(raw, bounds)
+    return MappedBlock(raw, bounds, measured=measured)
 
 
 def summed(
@@ -388,7 +437,7 @@ def summed(
     blocks: Iterable[BoundedBlock],
     marked: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Sum of ``kernel`` over blocks that are yet to be loaded, in their order.
+    """Sum of ``kernel`` over blocks that are yet to be loaded, one by one, in their order.
 
     With ``marked`` over what is marked of each block, and only that is loaded. There is a mark for
     each row, or for each privacy unit where blocks say whose their rows are.
@@ -401,14 +450,13 @@ def summed(
         return kernel(block.taken(chosen).loaded())
 
     # One block at a time: nothing here holds on to it while the next one is read.
-    if marked is None:
-        return total(map(of_all, blocks))
-    return total(starmap(of_some, with_marks(blocks, marked)))
+    with single_threaded_algebra():
+        if marked is None:
+            return total(map(of_all, blocks))
+        return total(starmap(of_some, with_marks(blocks, marked)))
 
 
-def with_marks(
-    blocks: Iterable[BoundedBlock], marked: np.ndarray
-) -> Iterator[tuple[BoundedBlock, np.ndarray]]:
+def with_marks(blocks: Iterable[Block], marked: np.ndarray) -> Iterator[tuple[Block, np.ndarray]]:
     """Blocks in their order, each with the positions in it of what is marked."""
     start = 0
     for block in blocks:
@@ -417,42 +465,3 @@ def with_marks(
         yield block, np.flatnonzero(own)
         start = stop
         del block
-
-
-def total(parts: Iterable[np.ndarray]) -> np.ndarray:
-    """The sum of at least one array, in pairs by their order. They are overwritten.
-
-    A part passes through as many additions as its number has digits, which is what bounds the
-    rounding error of the sum, and as many sums are in memory at a time. The arrays are fresh and of
-    one shape.
-    """
-    sums = PairwiseSum()
-    for part in parts:
-        sums.add(part)
-    return sums.result()
-
-
-class PairwiseSum:
-    """Sum in pairs of arrays that come one by one, as :func:`total` takes it."""
-
-    def __init__(self) -> None:
-        # Sums of so many parts each, halving at least from one to the next.
-        self._sums: list[tuple[int, np.ndarray]] = []
-
-    def add(self, part: np.ndarray) -> None:
-        """Take one more array, fresh and of the shape of the others; it is overwritten."""
-        size, out = 1, part
-        while self._sums and self._sums[-1][0] == size:
-            before = self._sums.pop()[1]
-            before += out
-            out, size = before, 2 * size
-        self._sums.append((size, out))
-
-    def result(self) -> np.ndarray:
-        """The sum of at least one array; nothing is left to go on with."""
-        _, out = self._sums.pop()
-        while self._sums:
-            before = self._sums.pop()[1]
-            before += out
-            out = before
-        return out

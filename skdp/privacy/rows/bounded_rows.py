@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from math import ceil
@@ -24,14 +23,17 @@ Sparse = TypeVar("Sparse", sp.csr_array, sp.csc_array)
 # Norms up to this can be computed and used in double precision without overflow.
 _LARGEST_NORM = 1e150
 _LEAST_NORM = 1e-150
+LARGEST_SINGLE = 1e30  # What is kept in single precision is below that, far from its end.
 _ROUNDED = 1.0 + 2.0**-50  # How far off is what was brought to unit norm.
-LONGEST_CUT = 1 << 15  # Rows; what rounding does to a sum grows with their number.
+LONGEST_CUT = 1 << 13  # Rows; what rounding does to a sum grows with their number.
 LONGEST_PIECE = 1 << 12  # Rows of a privacy unit that are added up by themselves.
+MANY_ROWS = 1 << 21  # Of a table of more rows little is kept for each.
 STEPS = 2.0**26  # Of weights between 0 and 1.
 MOST_ROWS = LONGEST_CUT * 3 // 2
 # Entries that are brought to other coordinates, or sums of units held, at a time, so that they
 # stay in cache.
 PIECE_ENTRIES = 1 << 16
+_LEAST_PIECE = 512  # Rows that are brought to other coordinates at a time are at least as many.
 # Kernels of linear algebra for fewer rows than this may depend on the memory between columns.
 _FEW_ROWS = 16
 
@@ -82,6 +84,13 @@ class RawBlock:
         Privacy unit of each row, among those of the whole table.
     pieces : Pieces, optional
         Pieces of privacy units, where the rows of each of them lie together.
+    of_many : bool, default=False
+        Whether it is of a table of so many rows that what is kept of each has to be short.
+
+    Guarantees
+    ----------
+    - Norms are those of the rows in double precision, up to rounding; of many rows they are kept in
+      single precision, rounded up, and are larger by at most 2^-21 of them.
     """
 
     X: Rows
@@ -90,8 +99,9 @@ class RawBlock:
     shares: np.ndarray | None = None
     units: np.ndarray | None = None
     pieces: Pieces | None = None
+    of_many: bool = False
 
-    @cached_property
+    @property
     def bounded_weights(self) -> np.ndarray | None:
         """The weights within [0, 1] times the shares; None if every row counts 1.
 
@@ -106,17 +116,27 @@ class RawBlock:
 
     @cached_property
     def norms(self) -> np.ndarray:
-        """Norms (l2) of the rows in double precision; inf where they are not finite."""
+        """Norms (l2) of the rows; inf where they are not finite."""
         with np.errstate(over="ignore", invalid="ignore"):
-            norms = lengths_of(_in_double(self.X))
+            parts = (self.X[slice(*ends)] for ends in runs(len(self.y), self._few))
+            norms = np.concatenate([lengths_of(_in_double(X)) for X in parts] or [np.empty(0)])
         norms[np.isnan(norms)] = np.inf
-        return norms
+        return rounded_up(norms) if self.of_many else norms
+
+    @property
+    def _few(self) -> int:
+        """Rows that are brought to double precision at a time, all of sparse ones."""
+        if self.X.dtype == np.float64 or not isinstance(self.X, np.ndarray):
+            return max(1, len(self.y))
+        return max(_LEAST_PIECE, PIECE_ENTRIES // self.X.shape[1])
 
     def norms_on(self, scaling: ColumnScaling) -> np.ndarray:
         """Norms (l2) of the rows with features on another scale; the latest are kept."""
         kept: tuple[ColumnScaling, np.ndarray] | None = vars(self).get("_norms_on")
         if kept is None or kept[0] is not scaling:
-            kept = scaling, RawBlock(on_scale(scaling, self.X), self.y).norms
+            # Those of the rows as they came are not asked for again, unless somebody does.
+            vars(self).pop("norms", None)
+            kept = scaling, replace(self, X=on_scale(scaling, self.X)).norms
             vars(self)["_norms_on"] = kept
         return kept[1]
 
@@ -124,7 +144,7 @@ class RawBlock:
         """A block of these rows with the given features alone, dense."""
         X = self.X[:, list(columns)]
         X = X if isinstance(X, np.ndarray) else X.toarray()
-        return RawBlock(X, self.y, self.weights, self.shares, self.units, self.pieces)
+        return replace(self, X=X)
 
 
 class BoundedBlock:
@@ -158,8 +178,9 @@ class BoundedBlock:
 
     Guarantees
     ----------
-    - ``norms`` bounds the norm of every row that ``scores`` and ``combine`` work with, and is at
-      most ``bounds.row_norm``, up to 2^-50 of it and the rounding of norms. This holds for any
+    - ``norms`` bounds the norm of every row that ``scores`` and ``combine`` work with, up to 2^-50
+      of it and the rounding of norms. It is at most ``bounds.row_norm`` up to as much; in a table
+      of many rows, where it is rounded up to single precision, up to 2^-21. This holds for any
       entries: a row that is not finite counts as zero.
     - The scores of a row do not depend on the entries of other rows, to the last bit. Otherwise
       one row could move all others across the edges between which a query counts.
@@ -170,12 +191,15 @@ class BoundedBlock:
       same numbers.
     """
 
+    _scratch: Scratch | None = None
     # What there is one of for each row; None stands for what all rows have in common.
     _of_rows: ClassVar = frozenset({"_X", "y", "norms", "weights", "units", "_factor", "_huge"})
 
     def __init__(self, raw: RawBlock, bounds: RowBounds) -> None:
         self._scaling, limit = bounds.scaling, bounds.data_norm
-        norms = raw.norms if self._scaling is None else raw.norms_on(self._scaling)
+        # Those that are kept of many rows have no room for longer ones.
+        raw = replace(raw, of_many=False) if raw.of_many and limit > LARGEST_SINGLE else raw
+        norms = widened(raw.norms if self._scaling is None else raw.norms_on(self._scaling))
         largest = norms.max(initial=0.0)
         self._X, self._limit, self._cache = raw.X, limit, ScoreCache()
         # True for rows whose place tells of others.
@@ -186,33 +210,37 @@ class BoundedBlock:
         if largest > _LARGEST_NORM:
             self._huge = norms > _LARGEST_NORM
             norms = np.where(self._huge, limit, norms)
-        long = None if largest <= limit * _ROUNDED else ~(norms <= limit * _ROUNDED)
         # Whether there is a factor depends on other rows; what a row is multiplied by must not.
-        self._factor = None if long is None else np.where(long, limit / np.maximum(norms, limit), 1)
+        longest = limit * _ROUNDED
+        self._factor = None if largest <= longest else longest / np.maximum(norms, longest)
         self.constant = bounds.intercept_value
         # Written so that entries that are not numbers count as negative. On another scale any may
         # be, and a look at one row must not decide about others.
-        settled = self._scaling is None and _entries(raw.X).min(initial=0.0) >= 0
-        self._signed = bounds.nonnegative and not settled
+        self._signed = bounds.nonnegative and not (
+            self._scaling is None and _entries(raw.X).min(initial=0.0) >= 0
+        )
         if bounds.row_map is None:
-            # Positive, so that a bound on a row's contribution can be divided by it.
-            self.norms = np.maximum(np.hypot(np.minimum(norms, limit), self.constant), _LEAST_NORM)
+            self.norms = with_constant(np.minimum(norms, limit), self.constant, limit)
             self.derivative_bounds = DerivativeBounds(self.norms)
         self.y, self.weights = raw.y, raw.bounded_weights
+        if self.y.dtype == np.float32:
+            self.y = widened(self.y)
         if (target := bounds.target) is not None:
-            y = (np.clip(raw.y, *target.ends) - target.centre) / target.half_width
+            y = (np.clip(self.y, *target.ends) - target.centre) / target.half_width
             # The centre is rounded, by much where the interval is narrow for its distance from 0.
             self.y = np.clip(y, -1.0, 1.0)
 
-    def loaded(self) -> Self:
+    def loaded(self, scratch: Scratch | None = None) -> Self:
         """Itself if its rows can be used where they lie, else a copy that lives for one use.
 
         Features are brought to the scale of the bounds, single precision to double, huge rows to a
         norm that can be computed with, negative features to zero if they count as that, and what
         lies scattered in memory together. A block is small: this happens in cache, and X as a whole
-        is not copied.
+        is not copied. With ``scratch`` the copy is there, until it is used again.
         """
-        changes = self._brought()
+        changes = self._brought(scratch)
+        if scratch is not None:
+            changes["_scratch"] = scratch
         return self._copied(**changes) if changes else self
 
     def over(self, X: Rows | None) -> Self:
@@ -220,16 +248,16 @@ class BoundedBlock:
         # Without rows it waits for this method again. What is derived from rows goes with them.
         scattered = isinstance(X, np.ndarray) and not _fit_for_blas(X)
         other = self._copied(_X=X, _cache=ScoreCache(), _scattered=scattered)
-        other.derivative_bounds = DerivativeBounds(other.norms)
+        other._renew()
         return other
 
     def taken(self, chosen: np.ndarray) -> Self:
         """A copy with these of its rows, by their positions in the block; maybe none."""
         other = self._copied(apart=True, unit_pieces=None, _scattered=False, _cache=ScoreCache())
         for name in self._of_rows:
-            if (of_all := vars(other)[name]) is not None:
+            if (of_all := vars(other).get(name)) is not None:
                 setattr(other, name, of_all[chosen])
-        other.derivative_bounds = DerivativeBounds(other.norms)
+        other._renew()
         return other
 
     def scores(self, w: np.ndarray) -> np.ndarray:
@@ -299,19 +327,69 @@ class BoundedBlock:
         return self.written_out(self.constant)
 
     def gram(self) -> np.ndarray:
-        """Sum over the rows of ``v v'``, shape (p, p)."""
-        if not isinstance(self._X, np.ndarray) or self._factor is not None:
-            V = self.rows()
-            return V.T @ V
-        if not self.constant:
-            return self._X.T @ self._X
-        # Without a copy of the rows that has room for the constant column.
-        m, d = self._X.shape
-        out = np.empty((d + 1, d + 1))
-        out[:d, :d] = self._X.T @ self._X
-        out[d, :d] = out[:d, d] = self.constant * self._X.sum(axis=0)
-        out[d, d] = m * self.constant**2
+        """Sum over the rows, times their weights, of ``v v'``, shape (p, p)."""
+        d, c = self._n_features, self.constant
+        out = np.zeros((d + bool(c),) * 2)
+        for V, roots in self._weighed_features():
+            out[:d, :d] += V.T @ V
+            # Without a copy of the rows that has room for the constant column.
+            if c:
+                out[d, :d] += c * (roots @ V)
+                out[d, d] += c * c * (roots @ roots)
+        if c:
+            out[:d, d] = out[d, :d]
         return out
+
+    def squares_and_last(self) -> np.ndarray:
+        """Diagonal (p,) of that sum, then its last column but for the last entry, (p - 1,)."""
+        d, c = self._n_features, self.constant
+        squares, last = np.zeros(d + bool(c)), np.zeros(d - 1 + bool(c))
+        for V, roots in self._weighed_features():
+            squares[:d] += np.ones(len(V)) @ np.square(V)
+            last += c * (roots @ V) if c else V[:, -1] @ V[:, :-1]
+            if c:
+                squares[d] += c * c * (roots @ roots)
+        return np.concatenate([squares, last])
+
+    def _weighed_features(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Some rows at a time without their intercept entries, times roots of weights; the roots.
+
+        Neither is to be changed, and rows are only there until the next ones are.
+        """
+        for part, V in self._features():
+            if self.weights is None:
+                yield V, np.ones(len(V))
+            else:
+                roots = np.sqrt(self.weights[part])
+                yield V * roots[:, None], roots
+
+    def _features(self) -> Iterator[tuple[slice, np.ndarray]]:
+        """Places of some rows at a time, and these without their intercept entries; likewise."""
+        if isinstance(self._X, np.ndarray) and self._factor is None:
+            yield slice(None), self._X
+        else:
+            yield from self._few_at_a_time()
+
+    def _few_at_a_time(self) -> Iterator[tuple[slice, np.ndarray]]:
+        """Places of a few rows at a time, and their features as they are before any map.
+
+        Not to be changed, and only there until the next ones are.
+        """
+        m, d = self._X.shape
+        for part in (slice(*ends) for ends in runs(m, max(_LEAST_PIECE, PIECE_ENTRIES // d))):
+            X = self._X[part]
+            if not isinstance(X, np.ndarray):
+                X = X.toarray()
+            elif self._factor is not None:
+                X = _copied_in_double(X, self._scratch, "piece")
+            if self._factor is not None:
+                times_each(X, self._factor[part])
+            yield part, X
+
+    @property
+    def _n_features(self) -> int:
+        """Number of entries of a row without its intercept entry."""
+        return int(self._X.shape[1])
 
     def along(self, v: np.ndarray) -> np.ndarray:
         """Inner products of the features, as they are before a map, with v; (m,) or (m, K).
@@ -345,10 +423,12 @@ class BoundedBlock:
         squares = row_norms(X, squared=True)
         return squares if self._factor is None else squares * self._factor**2
 
-    def _brought(self) -> dict[str, Any]:
+    def _brought(self, scratch: Scratch | None = None) -> dict[str, Any]:
         """Attributes of a copy whose rows can be used where they lie; none if these can."""
-        X = self._X if self._scaling is None else on_scale(self._scaling, self._X)
-        X = _in_double(X)
+        X = self._X
+        if self._scaling is not None:
+            X = on_scale(self._scaling, X, scratch)
+        X = _in_double(X, scratch)
         if self._scattered and X is self._X:
             X = X.copy(order="K")
         if self._huge is not None:
@@ -361,9 +441,13 @@ class BoundedBlock:
         return {"_X": X, **done}
 
     def _copied(self, **changes: Any) -> Self:
-        other = copy(self)
-        vars(other).update(changes)
+        other = object.__new__(type(self))
+        vars(other).update(vars(self), **changes)
         return other
+
+    def _renew(self) -> None:
+        """Keep nothing between queries that another copy keeps."""
+        self.derivative_bounds = DerivativeBounds(self.norms)
 
     def _scores(self, v: np.ndarray) -> np.ndarray:
         """Inner products of the rows without their intercept entries with v."""
@@ -408,6 +492,16 @@ def runs(n_samples: int, step: int) -> list[tuple[int, int]]:
     return list(pairwise([*starts, n_samples]))
 
 
+def times_each(X: np.ndarray, factor: np.ndarray) -> None:
+    """Multiply dense rows by a factor each, in place."""
+    some = np.flatnonzero(factor != 1.0)
+    # Which of the two it is does not tell: a product with 1 is exact.
+    if 4 * some.size < factor.size:
+        X[some] *= factor[some, None]
+    else:
+        X *= factor[:, None]
+
+
 def compressed(
     kind: type[Sparse], shape: tuple[int, int], data: Any, indices: Any, indptr: Any
 ) -> Sparse:
@@ -446,6 +540,40 @@ def by_row(X: np.ndarray, w: np.ndarray) -> np.ndarray:
     return np.asarray(np.einsum(terms, X, w, optimize=False))[:m]
 
 
+def with_constant(lengths: np.ndarray, constant: float, longest: float) -> np.ndarray:
+    """Positive bounds on the norms of rows of these lengths, at most ``longest``, with a constant.
+
+    Positive, so that a bound on a row's contribution can be divided by it.
+    """
+    if constant:
+        # Squares are neither lost nor overflow in between, and a root takes a tenth of the time.
+        # Public numbers alone decide, as the two round differently.
+        usual = 1e-70 < constant < 1e70 and longest < 1e140
+        lengths = np.sqrt(lengths**2 + constant**2) if usual else np.hypot(lengths, constant)
+    return np.maximum(lengths, _LEAST_NORM)
+
+
+def rounded_up(values: np.ndarray) -> np.ndarray:
+    """Non-negative numbers in single precision, larger by at most 2^-21 of them and 2e-44.
+
+    Those that single precision has no room for are infinite.
+    """
+    with np.errstate(over="ignore"):
+        return (values * (1.0 + 2.0**-22) + 1e-44).astype(np.float32)
+
+
+def rounded_down(factors: np.ndarray) -> np.ndarray:
+    """Factors within [0, 1] in single precision, smaller by as much at most; 1 stays 1."""
+    lower = np.maximum(factors * (1.0 - 2.0**-22) - 1e-44, 0.0).astype(np.float32)
+    lower[factors == 1.0] = 1.0
+    return lower
+
+
+def widened(values: np.ndarray) -> np.ndarray:
+    """The numbers in double precision, themselves if they are."""
+    return values.astype(np.float64, copy=False)
+
+
 def lengths_of(X: Rows) -> np.ndarray:
     """Norms (l2) of rows, each summed up by itself, whatever its place."""
     if not isinstance(X, np.ndarray):
@@ -481,19 +609,47 @@ def _without_negatives(X: Rows) -> Rows:
     return _changed(X, lambda entries: np.maximum(entries, 0.0))
 
 
-def on_scale(scaling: ColumnScaling, X: Rows) -> Rows:
+def on_scale(scaling: ColumnScaling, X: Rows, scratch: Scratch | None = None) -> Rows:
     """A copy of X, in double precision, on the scale; dense if zeros do not stay zeros there."""
     if not isinstance(X, np.ndarray) and scaling.shift is not None:
         X = X.toarray()
-    return scaling.apply(
-        _changed(X, lambda entries: np.array(entries, dtype=np.float64, order="K", subok=False))
-    )
+    return scaling.apply(_copied_in_double(X, scratch))
 
 
-def _in_double(X: Rows) -> Rows:
-    if X.dtype == np.float64:
-        return X
-    return _changed(X, lambda entries: entries.astype(np.float64))
+def _in_double(X: Rows, scratch: Scratch | None = None) -> Rows:
+    return X if X.dtype == np.float64 else _copied_in_double(X, scratch)
+
+
+def _copied_in_double(X: Rows, scratch: Scratch | None, use: str = "block") -> Rows:
+    """A copy in double precision, along columns if X lies along columns."""
+    if isinstance(X, np.ndarray) and scratch is not None:
+        out = scratch.like(X, use)
+        np.copyto(out, X)
+        return out
+    return _changed(X, lambda entries: np.array(entries, dtype=np.float64, order="K", subok=False))
+
+
+class Scratch:
+    """Memory for what lives until the next block, or the next part of one, takes its place.
+
+    Fresh memory for each would take longer than all else that is done with a block.
+    """
+
+    def __init__(self) -> None:
+        self._rooms: dict[str, np.ndarray] = {}
+
+    def like(self, X: np.ndarray, use: str) -> np.ndarray:
+        """An array in double precision of the shape and the order of X, with any entries."""
+        m, d = X.shape
+        along_rows = d == 1 or abs(X.strides[1]) <= abs(X.strides[0])
+        return self.rows(m, d, use) if along_rows else self.rows(d, m, use).T
+
+    def rows(self, m: int, d: int, use: str) -> np.ndarray:
+        """A C-contiguous array in double precision of this shape, with any entries."""
+        room = self._rooms.get(use)
+        if room is None or room.size < m * d:
+            room = self._rooms[use] = np.empty(m * d)
+        return room[: m * d].reshape(m, d)
 
 
 def _transposed(X: Rows) -> np.ndarray | sp.csc_array:

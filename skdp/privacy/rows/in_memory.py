@@ -13,7 +13,7 @@ from .privacy_units import PrivacyUnits
 
 # Entries a block: 4 MB in double precision. Smaller ones cost more calls than they save misses, and
 # so does cutting what is no more than so many blocks.
-_BLOCK_ENTRIES = 1 << 19
+_BLOCK_ENTRIES = 1 << 18
 _UNCUT = 2
 # Combining the rows of a block writes all features, and what maps them costs as much as hundreds of
 # rows, so a block should hold some, if not too many entries. Sparse products gain little from the

@@ -3,26 +3,73 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cached_property
-from typing import Any, ClassVar, Self
+from dataclasses import dataclass
+from functools import partial
+from typing import Self
 
 import numpy as np
 
 from ...problem.bounds import RowBounds, RowMap
 from .bounded_rows import (
-    PIECE_ENTRIES,
+    LARGEST_SINGLE,
     BoundedBlock,
     DerivativeBounds,
     RawBlock,
+    Rows,
     added_up,
     by_row,
     lengths_of,
-    runs,
+    rounded_down,
+    rounded_up,
+    times_each,
+    widened,
+    with_constant,
 )
 from .score_cache import times_rows
 
-# Rows that are brought to other coordinates at a time are at least as many.
-_LEAST_PIECE = 512
+
+@dataclass
+class Measured:
+    """Lengths of mapped rows, and what follows from them, as far as it has been asked for.
+
+    Parameters
+    ----------
+    lengths : ndarray of shape (m,), optional
+        Upper bounds on the norms of the rows before they are scaled down.
+    shrink : ndarray of shape (m,), optional
+        Factors by which they are scaled down; None beside norms if that is 1 for all.
+    norms : ndarray of shape (m,), optional
+        Positive bounds on their norms after that, with the intercept entry.
+    derivative_bounds : DerivativeBounds, optional
+        Bounds on derivatives from these norms.
+    """
+
+    lengths: np.ndarray | None = None
+    shrink: np.ndarray | None = None
+    norms: np.ndarray | None = None
+    derivative_bounds: DerivativeBounds | None = None
+
+    def taken(self, chosen: np.ndarray | slice) -> Measured:
+        """Those of some of the rows, with bounds on derivatives of their own."""
+        of_all = self.lengths, self.shrink, self.norms
+        lengths, shrink, norms = (None if a is None else a[chosen] for a in of_all)
+        return Measured(lengths, shrink, norms, None if norms is None else DerivativeBounds(norms))
+
+    def shortened(self, longest: float) -> Measured | None:
+        """What takes long to find again, in single precision if it has room; None if unknown."""
+        if self.norms is None:
+            return None
+        if longest > LARGEST_SINGLE:
+            return Measured(None, self.shrink, self.norms)
+        shrink = None if self.shrink is None else rounded_down(self.shrink)
+        return Measured(None, shrink, rounded_up(self.norms))
+
+    def widened(self) -> Measured:
+        """The same in double precision."""
+        assert self.norms is not None
+        norms = widened(self.norms)
+        shrink = None if self.shrink is None else widened(self.shrink)
+        return Measured(None, shrink, norms, DerivativeBounds(norms))
 
 
 class MappedBlock(BoundedBlock):
@@ -37,43 +84,58 @@ class MappedBlock(BoundedBlock):
         Rows as they came.
     bounds : RowBounds
         With a row map.
+    measured : Measured, optional
+        What ``kept`` of an earlier block of these rows was.
 
     Guarantees
     ----------
     - ``norms`` bounds the norm of every row that ``scores`` and ``combine`` work with, and is at
       most ``bounds.row_norm``, whatever the data and whatever the map, up to rounding that does
-      not grow with the condition of the map.
+      not grow with the condition of the map; in a table of many rows, where norms are rounded up
+      and factors down to single precision, up to 2^-21.
     """
 
-    _of_rows: ClassVar = BoundedBlock._of_rows | {"_lengths", "_shrink"}
-
-    def __init__(self, raw: RawBlock, bounds: RowBounds) -> None:
+    def __init__(self, raw: RawBlock, bounds: RowBounds, measured: Measured | None = None) -> None:
         assert bounds.row_map is not None
         super().__init__(raw, bounds)
         self._map = bounds.row_map
         self._dense = isinstance(raw.X, np.ndarray) or self._map.mixes
         self._margin = 8.0 * (raw.X.shape[1] + 8) * ROUNDING * self._map.longest(bounds.data_norm)
+        # By all copies of these rows, whichever is asked first.
+        self._measured = Measured() if measured is None else measured.widened()
 
-    @cached_property
-    def _lengths(self) -> np.ndarray:
-        """Upper bounds on the norms of the rows before they are scaled down, (m,)."""
-        inner = super()._copied(**self._brought())
-        if not self._dense:
-            return sparse_lengths(inner, self._map)
-        parts = [self._lengths_of(self._mapped(X)) for _, X in inner._few_at_a_time()]
-        return np.concatenate(parts or [np.empty(0)])
+    def _measure(self) -> None:
+        if self._measured.norms is None:
+            lengths, longest = self._lengths, self._map.norm
+            within = lengths.max(initial=0.0) <= longest
+            self._measured.shrink = None if within else longest / np.maximum(lengths, longest)
+            norms = with_constant(np.minimum(lengths, longest), self.constant, longest)
+            self._measured.norms = norms
+            self._measured.derivative_bounds = DerivativeBounds(norms)
 
-    def _few_at_a_time(self) -> Iterator[tuple[slice, np.ndarray]]:
-        """Features of a few rows at a time, as they are before the map, and their places."""
-        m, d = self._X.shape
-        for part in (slice(*ends) for ends in runs(m, max(_LEAST_PIECE, PIECE_ENTRIES // d))):
-            X = self._X[part]
-            X = X if isinstance(X, np.ndarray) else X.toarray()
-            yield part, X if self._factor is None else X * self._factor[part, None]
+    def over(self, X: Rows | None) -> Self:
+        """A copy with X, the same rows as they came, in place of its own; None takes them out."""
+        self._measure()
+        return super().over(X)
+
+    def taken(self, chosen: np.ndarray) -> Self:
+        """A copy with these of its rows, by their positions in the block; maybe none."""
+        self._measure()
+        other = super().taken(chosen)
+        other._measured = self._measured.taken(chosen)
+        return other
+
+    def _renew(self) -> None:
+        self._measured = self._measured.taken(slice(None))
 
     def _mapped(self, X: np.ndarray) -> np.ndarray:
         """Dense rows in these coordinates; what becomes of one does not tell of others."""
-        return self._map.apply(X, by_row) if self.apart else self._map.apply(X)
+        if self.apart:
+            return self._map.apply(X, by_row)
+        if self._scratch is None:
+            return self._map.apply(X)
+        room = self._scratch.rows(len(X), self._map.n_features, "mapped")
+        return self._map.apply(X, partial(np.matmul, out=room))
 
     def _lengths_of(self, Z: np.ndarray) -> np.ndarray:
         lengths = lengths_of(Z)
@@ -86,28 +148,42 @@ class MappedBlock(BoundedBlock):
         lengths += self._margin
         return lengths
 
-    @cached_property
+    @property
+    def _lengths(self) -> np.ndarray:
+        """Upper bounds on the norms of the rows before they are scaled down, (m,)."""
+        if self._measured.lengths is None:
+            inner = super()._copied(**self._brought())
+            if not self._dense:
+                self._measured.lengths = sparse_lengths(inner, self._map)
+            else:
+                parts = [self._lengths_of(self._mapped(X)) for _, X in inner._few_at_a_time()]
+                self._measured.lengths = np.concatenate(parts or [np.empty(0)])
+        return self._measured.lengths
+
+    @property
     def _shrink(self) -> np.ndarray | None:
         """Factors by which mapped rows are scaled down; None if that is 1 for all."""
-        longest = self._map.norm
-        all_within = self._lengths.max(initial=0.0) <= longest
-        return None if all_within else longest / np.maximum(self._lengths, longest)
+        self._measure()
+        return self._measured.shrink
 
-    @cached_property
-    def norms(self) -> np.ndarray:
+    @property
+    def norms(self) -> np.ndarray:  # type: ignore[override]
         """Positive bounds on the norms of the rows, so that bounds can be divided by them."""
-        clipped = np.minimum(self._lengths, self._map.norm)
-        return np.maximum(np.hypot(clipped, self.constant), 1e-150)
+        self._measure()
+        assert self._measured.norms is not None
+        return self._measured.norms
 
-    @cached_property
+    @property
     def derivative_bounds(self) -> DerivativeBounds:  # type: ignore[override]
         """Bounds on the derivatives of the rows, from these norms."""
-        return DerivativeBounds(self.norms)
+        self._measure()
+        assert self._measured.derivative_bounds is not None
+        return self._measured.derivative_bounds
 
-    def _copied(self, **changes: Any) -> Self:
-        # Rows are measured once for all copies.
-        _ = self._shrink, self.derivative_bounds
-        return super()._copied(**changes)
+    @property
+    def kept(self) -> Measured | None:
+        """What is kept of many rows until the next query, if they have been measured."""
+        return self._measured.shortened(max(self._map.norm, self.constant))
 
     def scores_along(self, w: np.ndarray, shrunk: float) -> np.ndarray:
         """Scores of the rows at w, without a shortcut."""
@@ -150,18 +226,18 @@ class MappedBlock(BoundedBlock):
         Z = times_rows(self._mapped(self.written_out()), self._shrink)
         return Z if not self.constant else np.column_stack([Z, np.full(len(Z), self.constant)])
 
-    def gram(self) -> np.ndarray:
-        """Sum over the rows of ``v v'``, shape (p, p)."""
-        out = np.zeros((self._map.n_features + bool(self.constant),) * 2)
+    def _features(self) -> Iterator[tuple[slice, np.ndarray]]:
+        longest = self._map.norm
         for part, X in self._few_at_a_time():
             V = self._mapped(X)
             # Rows need not have been measured, which would bring them to the coordinates as well.
             lengths = self._lengths_of(V) if self._dense else self._lengths[part]
-            V *= (self._map.norm / np.maximum(lengths, self._map.norm))[:, None]
-            if self.constant:
-                V = np.column_stack([V, np.full(len(V), self.constant)])
-            out += V.T @ V
-        return out
+            times_each(V, longest / np.maximum(lengths, longest))
+            yield part, V
+
+    @property
+    def _n_features(self) -> int:
+        return self._map.n_features
 
 
 # Least length of a row that counts, in units of the shift that it may nearly cancel with.

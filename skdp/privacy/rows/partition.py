@@ -21,12 +21,13 @@ from sklearn.utils.validation import _get_feature_names
 from ...problem.bounds import RowBounds
 from ...problem.column_bounds import ColumnScaling
 from ...validation import telling_sizes
-from .base import bounded_block, summed, total
+from .base import bounded_block, summed
 from .bounded_rows import BoundedBlock, RawBlock, on_scale
 from .in_memory import rows_of_part
 from .partitions import unpacked
 from .privacy_units import LabelledRows, NumberedUnits, PrivacyUnits
 from .reading import columns_of, in_units_of, redacted, strict_checks
+from .threads import total
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -13,6 +13,7 @@ from .dask_rows import DaskRows, is_collection
 from .in_memory import rows_in_memory
 from .privacy_units import PrivacyUnits
 from .reading import columns_of, in_units_of, strict_checks
+from .targets import encoded_targets
 
 
 def resident_rows(
@@ -29,7 +30,7 @@ def resident_rows(
     brought to units of ``max_weight``, the largest that counts.
     """
     with strict_checks():
-        encoded = encode(y)
+        encoded = encoded_targets(y, encode)
     weights = None
     if sample_weight is not None:
         weights = in_units_of(max_weight, sample_weight, X.shape[0])

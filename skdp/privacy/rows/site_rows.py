@@ -14,8 +14,9 @@ import scipy.sparse as sp
 from ...problem.bounds import RowBounds
 from ...problem.sites import Sites
 from ..adjacency import PrivacyUnit
-from .base import BlockStore, PairwiseSum, RowStore, bounded_block, total
+from .base import BlockStore, RowStore, bounded_block
 from .bounded_rows import MOST_ROWS, BoundedBlock, DerivativeBounds, RawBlock, Rows, cut
+from .threads import PairwiseSum, total
 
 # Entries of small sites that are handled at once, so that they stay in cache.
 _BUNCH_ENTRIES = 1 << 17

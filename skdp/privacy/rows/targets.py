@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from ...validation import shown
+from .bounded_rows import MANY_ROWS
 from .reading import places_among
 
 
@@ -46,22 +48,54 @@ def checked_classes(who: str, labels: Any) -> np.ndarray:
     return classes
 
 
-def encoder_of_classes(who: str, classes: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
-    """A function from labels to their places among sorted classes, which refuses others."""
+@dataclass(frozen=True, eq=False)
+class ClassEncoder:
+    """A function from labels to their places among sorted classes, which refuses others.
 
-    def encode(y: np.ndarray) -> np.ndarray:
-        code = places_among(classes, y)
+    Parameters
+    ----------
+    who : str
+        For whom it calls.
+    classes : ndarray of shape (K,)
+        The classes. Places are floats for two of them, and else whole numbers.
+    """
+
+    who: str
+    classes: np.ndarray
+
+    def __call__(self, y: np.ndarray) -> np.ndarray:
+        """Places of these labels."""
+        code = places_among(self.classes, y)
         if code is None:
             raise ValueError(
-                f"{who} needs labels among the {classes.size} classes; y holds others. "
+                f"{self.who} needs labels among the {self.classes.size} classes; y holds others. "
                 "Add them to classes=[...], with the type that they have in y, or remove the "
                 "rows. (Inside VotingClassifier, StackingClassifier, BaggingClassifier or "
                 "cross_val_predict of probabilities labels are 0..k-1, and inside "
                 "OneVsRestClassifier 0 and 1.)"
             )
-        return code.astype(np.float64) if classes.size == 2 else code
+        return code.astype(np.float64) if self.classes.size == 2 else code
 
-    return encode
+
+def encoded_targets(y: Any, encode: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+    """Encoded targets; those of many rows some at a time, in the shortest type that has room.
+
+    It follows from types alone, and holds every target exactly.
+    """
+    exact = isinstance(encode, ClassEncoder)
+    if not (isinstance(y, np.ndarray) and len(y) > MANY_ROWS):
+        return encode(y)
+    if not (exact or np.can_cast(y.dtype, np.float32)):
+        return encode(y)
+    out: np.ndarray | None = None
+    for start in range(0, len(y), MANY_ROWS):
+        part = encode(y[start : start + MANY_ROWS])
+        if out is None:
+            short = np.float32 if part.dtype == np.float64 else np.int32
+            out = np.empty((len(y), *part.shape[1:]), dtype=short)
+        out[start : start + len(part)] = part
+    assert out is not None
+    return out
 
 
 # Not a method: what is sent to the workers of a cluster must not hold the seed of the noise.

@@ -1,0 +1,178 @@
+"""Sums over blocks by threads, the same to the last bit for any number of them.
+
+There are as many threads as scikit-learn's own models would use: no more than the pools of BLAS and
+OpenMP may have in this process, so that ``OMP_NUM_THREADS``, ``threadpool_limits`` and the share
+that joblib gives to a worker hold, nor than there are processors. Within a thread linear algebra is
+left a single one, whatever the number of blocks is: it would round otherwise.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import copy_context
+from functools import cache
+from threading import Lock
+from typing import Any, TypeVar
+
+import numpy as np
+from joblib import cpu_count
+from threadpoolctl import ThreadpoolController
+
+from .bounded_rows import Scratch
+
+Block = TypeVar("Block")
+
+# Entries of X from which a pass takes much longer than to start threads.
+LEAST_ENTRIES = 1 << 20
+# Runs of blocks that each thread is given, about: so many that none waits long for the last one.
+_RUNS_OF_A_THREAD = 8
+
+
+def total(parts: Iterable[np.ndarray]) -> np.ndarray:
+    """The sum of at least one array, in pairs by their order. They are overwritten.
+
+    A part passes through as many additions as its number has digits, which is what bounds the
+    rounding error of the sum, and as many sums are in memory at a time. The arrays are fresh and of
+    one shape.
+    """
+    sums = PairwiseSum()
+    for part in parts:
+        sums.add(part)
+    return sums.result()
+
+
+class PairwiseSum:
+    """Sum in pairs of arrays that come one by one, as :func:`total` takes it."""
+
+    def __init__(self) -> None:
+        # Sums of so many parts each, halving at least from one to the next.
+        self._sums: list[tuple[int, np.ndarray]] = []
+
+    def add(self, part: np.ndarray) -> None:
+        """Take one more array, fresh and of the shape of the others; it is overwritten."""
+        size, out = 1, part
+        while self._sums and self._sums[-1][0] == size:
+            before = self._sums.pop()[1]
+            before += out
+            out, size = before, 2 * size
+        self._sums.append((size, out))
+
+    def result(self) -> np.ndarray:
+        """The sum of at least one array; nothing is left to go on with."""
+        _, out = self._sums.pop()
+        while self._sums:
+            before = self._sums.pop()[1]
+            before += out
+            out = before
+        return out
+
+
+def total_over(
+    kernel: Callable[[Block, Scratch], np.ndarray], blocks: Iterable[Block], entries: int
+) -> np.ndarray:
+    """Sum of the kernel over blocks, as :func:`total` adds it up, by threads where that pays.
+
+    Blocks that are all there, in a sequence, are cut into runs of a power of two. A run is a whole
+    branch of the sum in pairs, so that the sum is the same however long runs are and whichever is
+    done first. Where several fail, the error is that of the first of them.
+
+    Parameters
+    ----------
+    kernel : callable
+        A function of a block alone, which may change what the block keeps, and room for one copy
+        of it.
+    blocks : iterable
+        At least one; each occurs once.
+    entries : int
+        Number of entries of all, public.
+    """
+    with single_threaded_algebra() as threads:
+        if threads == 1 or entries < LEAST_ENTRIES or not isinstance(blocks, Sequence):
+            return _total_of_run(kernel, blocks)
+        length = 1
+        while length * threads * _RUNS_OF_A_THREAD < len(blocks):
+            length *= 2
+        runs = [blocks[i : i + length] for i in range(0, len(blocks), length)]
+        with ThreadPoolExecutor(min(threads, len(runs)), "skdp-rows") as pool:
+            # In the context of the caller, of which no two threads can be at a time.
+            jobs = [pool.submit(copy_context().run, _total_of_run, kernel, run) for run in runs]
+            try:
+                return total(job.result() for job in jobs)
+            finally:
+                for job in jobs:
+                    job.cancel()
+
+
+def _total_of_run(
+    kernel: Callable[[Block, Scratch], np.ndarray], run: Iterable[Block]
+) -> np.ndarray:
+    scratch = Scratch()
+    # What numpy is told to ignore is no part of a context in all of its versions.
+    with np.errstate(all="ignore"):
+        return total(kernel(block, scratch) for block in run)
+
+
+def usable_threads() -> int:
+    """Number of threads that BLAS and OpenMP may use in this process, at most of processors."""
+    pools = [pool.num_threads for pool in _pools()]
+    return max(1, min([_processors(), *filter(None, pools)]))
+
+
+_lock = Lock()
+# How many sums are under way, how many threads each may use, and those BLAS had before the first.
+_under_way, _threads = 0, 1
+_before: list[tuple[Any, int]] = []
+
+
+@contextmanager
+def single_threaded_algebra() -> Iterator[int]:
+    """Context in which linear algebra has a single thread; yields how many there may be instead.
+
+    The limit is one of the whole process. Of sums that overlap the first sets it, and the last
+    lifts it.
+    """
+    global _under_way, _threads, _before
+    with _lock:
+        if not _under_way:
+            _threads = usable_threads()
+            _before = [(p, p.num_threads) for p in _pools() if p.user_api == "blas"]
+            _before = [(pool, number) for pool, number in _before if (number or 1) > 1]
+            for pool, _ in _before:
+                pool.set_num_threads(1)
+        _under_way += 1
+        threads = _threads
+    try:
+        yield threads
+    finally:
+        with _lock:
+            _under_way -= 1
+            if not _under_way:
+                for pool, number in _before:
+                    pool.set_num_threads(number)
+
+
+def _begin_anew() -> None:
+    """In a process that was forked from within a sum, which goes on in the other one alone."""
+    global _lock, _under_way
+    _lock, _under_way = Lock(), 0
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_begin_anew)
+
+
+@cache
+def _pools() -> list[Any]:
+    return [
+        pool
+        for pool in ThreadpoolController().lib_controllers
+        if pool.user_api in ("blas", "openmp")
+    ]
+
+
+@cache
+def _processors() -> int:
+    return int(cpu_count())

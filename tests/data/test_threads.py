@@ -1,0 +1,269 @@
+"""Sums over blocks are the same to the bit whatever the number of threads, and lose no block."""
+
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+
+import numpy as np
+import pytest
+from kinds_of_rows import STORES
+from queries_over_rows import QUERIES, sample
+from threadpoolctl import ThreadpoolController, threadpool_limits
+
+from skdp import DPLogisticRegression
+from skdp.exceptions import SeededNoiseWarning
+from skdp.privacy.queries import GradientQuery
+from skdp.privacy.rows import (
+    ClassEncoder,
+    DenseRows,
+    base,
+    bounded_rows,
+    encoded_targets,
+    threads,
+)
+from skdp.problem import Problem, RowBounds, RowMap
+from skdp.problem.losses import Logistic
+
+
+@pytest.fixture
+def small_blocks(monkeypatch):
+    """Blocks of few rows, and threads however few they are."""
+    for module in (bounded_rows, base):
+        monkeypatch.setattr(module, "LONGEST_CUT", 2)
+    monkeypatch.setattr(threads, "LEAST_ENTRIES", 0)
+
+
+def by_threads(number, monkeypatch):
+    monkeypatch.setattr(threads, "usable_threads", lambda: number)
+
+
+def check_bits(store, query, monkeypatch):
+    """Fail unless a query of fresh rows has one answer, however many threads there are."""
+    found = []
+    for number in (1, 2, 3, 7):
+        by_threads(number, monkeypatch)
+        rows = store()
+        # Twice, as the first pass measures rows that the second one knows. The oracle asks so.
+        with np.errstate(all="ignore"):
+            found.append([query.evaluate(rows) for _ in range(2)])
+    for others in found[1:]:
+        np.testing.assert_array_equal(others, found[0])
+
+
+@pytest.mark.parametrize("many", [False, True])
+@pytest.mark.parametrize("name", QUERIES)
+def test_every_query_has_the_same_bits_by_any_number_of_threads(
+    name, many, small_blocks, monkeypatch
+):
+    """Over every kind of rows, few and many."""
+    monkeypatch.setattr(base, "MANY_ROWS", 0 if many else 1 << 21)
+    for case in sample(name):
+        if "partitions" not in case.store:
+            store = partial(STORES[case.store], case.table())
+            check_bits(store, case.example.asked, monkeypatch)
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_tables_of_many_rows_are_answered_as_others_and_move_as_declared(name, monkeypatch):
+    """Of which norms and factors are kept in single precision."""
+    monkeypatch.setattr(base, "MANY_ROWS", 0)
+    for case in sample(name):
+        if not ("partitions" in case.store or "chunks" in case.store or case.kind.of_people):
+            case.check(lambda n, case=case: [case.seed % n])
+
+
+def added_as_they_come(kernel, blocks, entries):
+    """A sum in the order in which blocks are done."""
+    done, lock, blocks = [], threading.Lock(), list(blocks)
+
+    def work(k):
+        # The first ones take longest.
+        time.sleep(0.002 * (len(blocks) - k))
+        part = kernel(blocks[k], bounded_rows.Scratch())
+        with lock:
+            done.append(part)
+
+    if threads.usable_threads() == 1:
+        return threads.total(kernel(block, bounded_rows.Scratch()) for block in blocks)
+    with ThreadPoolExecutor(len(blocks)) as pool:
+        list(pool.map(work, range(len(blocks))))
+    return threads.total(done)
+
+
+def gradient(n=40_000, d=30):
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((n, d)), rng.integers(0, 2, n).astype(float)
+    problem = Problem(Logistic(), n, d, RowBounds(4.0, 1.0))
+    return DenseRows(X, y), GradientQuery(problem, np.linspace(-1, 1, d + 1), 0.3)
+
+
+def test_sums_in_the_order_in_which_blocks_are_done_are_caught(monkeypatch):
+    rows, query = gradient()
+    check_bits(lambda: rows, query, monkeypatch)
+    monkeypatch.setattr(base, "total_over", added_as_they_come)
+    with pytest.raises(AssertionError, match="not equal"):
+        check_bits(lambda: rows, query, monkeypatch)
+
+
+@pytest.mark.parametrize("number", [1, 2, 5])
+@pytest.mark.parametrize("failing", [0, 2, 4])
+def test_what_a_block_raises_in_a_thread_is_raised_by_the_query(number, failing, monkeypatch):
+    by_threads(number, monkeypatch)
+    rows, query = gradient()
+    of_block, start = GradientQuery.of_block, list(rows.blocks())[failing]
+
+    def faulty(self, block, z):
+        if np.shares_memory(block.y, start.y):
+            raise MemoryError("no memory for a block")
+        return of_block(self, block, z)
+
+    monkeypatch.setattr(GradientQuery, "of_block", faulty)
+    with pytest.raises(MemoryError, match="no memory for a block"):
+        query.evaluate(rows)
+    left = [one for one in threading.enumerate() if one.name.startswith("skdp-rows")]
+    assert not left
+
+
+def test_a_run_that_is_dropped_when_it_fails_is_caught(monkeypatch):
+    """The bug that the test above is there for."""
+    honest = threads._total_of_run
+
+    def dropped(kernel, run):
+        try:
+            return honest(kernel, run)
+        except MemoryError:
+            return np.zeros(31)
+
+    monkeypatch.setattr(threads, "_total_of_run", dropped)
+    with pytest.raises(pytest.fail.Exception, match="DID NOT RAISE"):
+        test_what_a_block_raises_in_a_thread_is_raised_by_the_query(2, 2, monkeypatch)
+
+
+def test_accidents_in_threads_neither_warn_nor_raise(small_blocks, monkeypatch):
+    by_threads(3, monkeypatch)
+    with np.errstate(all="raise"):
+        found = threads.total_over(lambda x, _: np.log(np.array(x)), [0.0, -1.0] * 50, 1)
+    assert not np.isfinite(found)
+
+
+def limits():
+    return [pool["num_threads"] for pool in ThreadpoolController().info()]
+
+
+def test_linear_algebra_has_one_thread_within_a_sum_and_as_many_as_before_after_it():
+    with threadpool_limits(2):
+        before, within = limits(), []
+
+        def kernel(block, scratch):
+            within.append({p["num_threads"] for p in blas(ThreadpoolController().info())})
+            return np.zeros(1)
+
+        threads.total_over(kernel, [1, 2, 3], 0)
+        with pytest.raises(ZeroDivisionError):
+            threads.total_over(lambda block, scratch: 1 / 0, [1], 0)
+        assert limits() == before
+    assert all(found <= {1} for found in within)
+    assert len(within) == 3
+
+
+def blas(pools):
+    return [pool for pool in pools if pool["user_api"] == "blas"]
+
+
+def test_sums_that_overlap_leave_linear_algebra_as_many_threads_as_it_had():
+    with threadpool_limits(2):
+        before, both = limits(), threading.Barrier(2)
+
+        def kernel(block, scratch):
+            both.wait(timeout=60)
+            return np.zeros(1)
+
+        with ThreadPoolExecutor(2) as pool:
+            sums = [pool.submit(threads.total_over, kernel, [1, 2], 0) for _ in range(2)]
+            assert [float(done.result()[0]) for done in sums] == [0.0, 0.0]
+        assert limits() == before
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_there_are_no_more_threads_than_the_pools_of_the_process_may_have(number, monkeypatch):
+    monkeypatch.setattr(threads, "_processors", lambda: 8)
+    with threadpool_limits(number):
+        assert threads.usable_threads() <= number
+        # Those of an inner limit of one library alone.
+        with threadpool_limits(1, user_api="blas"):
+            assert threads.usable_threads() == 1
+
+
+def test_a_fit_is_the_same_to_the_bit_by_one_thread_and_by_two(monkeypatch):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60_000, 20)).astype(np.float32)
+    y = (X[:, 0] + rng.logistic(size=len(X)) > 0).astype(int)
+    found = []
+    for number in (1, 2):
+        by_threads(number, monkeypatch)
+        model = DPLogisticRegression(classes=[0, 1], data_norm=6.0, random_state=0)
+        with pytest.warns(SeededNoiseWarning):
+            model.fit(X, y)
+        found.append(np.append(model.coef_, model.intercept_))
+    np.testing.assert_array_equal(*found)
+
+
+def test_what_is_kept_of_many_rows_is_at_most_twelve_bytes_each(monkeypatch):
+    """Beside X, targets and weights, also of mapped rows of which some are too long."""
+    monkeypatch.setattr(base, "MANY_ROWS", 1000)
+    rng = np.random.default_rng(0)
+    X, y = rng.standard_normal((50_000, 6)).astype(np.float32), np.zeros(50_000)
+    rows = DenseRows(X, y)
+    row_map = RowMap(np.ones(6), rng.standard_normal((6, 6)), np.ones(6), 2.0)
+    view = rows.bounded(RowBounds(2.0, 1.0, row_map=row_map))
+    for _ in range(2):
+        view.sum(lambda block: block.combine(block.scores(np.ones(7)) / block.norms))
+    kept = sum(map(kept_bytes, view._kept))
+    assert 0 < kept <= 12 * len(y)
+
+
+def kept_bytes(thing):
+    """Bytes of arrays that own their memory and are reached from an object."""
+    seen, arrays, left = set(), 0, [thing]
+    while left:
+        one = left.pop()
+        if id(one) in seen:
+            continue
+        seen.add(id(one))
+        if isinstance(one, np.ndarray):
+            arrays += one.nbytes * (one.base is None and one.ndim == 1)
+        elif isinstance(one, tuple | list):
+            left += one
+        elif type(one).__module__.startswith("skdp.privacy.rows"):
+            left += vars(one).values()
+    return arrays
+
+
+def test_what_is_kept_in_single_precision_errs_on_the_safe_side():
+    """Norms are no shorter than those of the rows, and factors no larger than they may be."""
+    rng = np.random.default_rng(0)
+    norms = np.concatenate([[0.0, 1e-320, 1.0, 1e30], 10.0 ** rng.uniform(-60, 30, 10_000)])
+    longer = bounded_rows.rounded_up(norms).astype(np.float64)
+    assert np.all(longer >= norms)
+    assert np.all(longer <= norms * (1 + 2.0**-21) + 2e-44)
+    assert np.isinf(bounded_rows.rounded_up(np.array([1e39, np.inf]))).all()
+    factors = np.concatenate([[0.0, 1e-320, 1.0], 10.0 ** rng.uniform(-60, 0, 10_000)])
+    smaller = bounded_rows.rounded_down(factors).astype(np.float64)
+    assert np.all((smaller >= 0) & (smaller <= factors))
+    assert np.all(smaller >= factors * (1 - 2.0**-21) - 2e-44)
+    assert smaller[2] == 1.0
+
+
+def test_norms_that_are_rounded_to_the_nearest_are_caught(monkeypatch):
+    monkeypatch.setattr(bounded_rows, "rounded_up", lambda norms: norms.astype(np.float32))
+    with pytest.raises(AssertionError):
+        test_what_is_kept_in_single_precision_errs_on_the_safe_side()
+
+
+@pytest.mark.parametrize(("n", "classes"), [(3_000_000, 2), (3_000_000, 3), (100, 2)])
+def test_targets_of_many_rows_are_kept_in_four_bytes(n, classes):
+    labels = (np.arange(n) % classes).astype(np.int8)
+    encoded = encoded_targets(labels, ClassEncoder("it", np.arange(classes)))
+    np.testing.assert_array_equal(encoded, labels)
+    assert encoded.itemsize == (4 if n > 100 else 8)
