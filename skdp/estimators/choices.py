@@ -10,7 +10,7 @@ from ..privacy.accounting.gdp import mu as gaussian_mu
 from ..privacy.accounting.promise import nominal
 from ..problem.constraints import Constraint
 from ..problem.problem import Problem
-from ..solvers import SOLVERS, PreconditionedGD, Solver, TrackedGD, kind_of
+from ..solvers import GD, SOLVERS, PreconditionedGD, Solver, TrackedGD, kind_of
 from ..solvers.minibatches import refuse_batch_size
 from ..solvers.preconditioning import (
     FrequencyScaling,
@@ -30,6 +30,9 @@ _AVERAGE_FROM_A_MODEL = 0.8
 _MANY_FEATURES, _FEATURES_A_ROW = 100, 0.25
 # Beyond, matrices of that many rows and columns take longer than all else.
 _MOST_ROWS_OF_W = 2000
+# n mu from which the bias of clipped margins, which grows with the labels that are wrong or a matter
+# of chance, costs more than weights that are blind for labels lose where a class is rare.
+_BLIND_FOR_LABELS = 10_000.0
 # Bound on the noise of scores with many features, among which that of tables would be too large.
 _SCORE_NOISE_OF_WIDE = 1.5
 
@@ -214,6 +217,9 @@ def in_few_steps(
 ) -> tuple[Solver, str] | None:
     """The solver of few steps and the ground for it, where these do what many do; else None.
 
+    For margins of two classes, where there is evidence enough, ``'gd'`` with bounds that are blind
+    for labels.
+
     Parameters
     ----------
     preconditioner : Preconditioner
@@ -224,7 +230,10 @@ def in_few_steps(
         Gaussian-DP parameter of what is left for preconditioner and solver.
     """
     if not problem.loss.log_odds:
-        return None
+        margins = problem.loss.family in ("hinge", "squared_hinge") and problem.loss.n_scores == 1
+        if not (margins and problem.n_samples * mu >= _BLIND_FOR_LABELS) or problem.wide:
+            return None
+        return GD(label_blind=True), "rows enough to tell of labels that are a matter of chance"
     if isinstance(preconditioner, WideWhitening):
         # Several classes have too few rows a coefficient for label-blind weights.
         blind = None if problem.loss.n_scores == 1 else False

@@ -272,12 +272,12 @@ def plan_fit(case: Case) -> FitPlan:
         calculus = calculus.for_units()
     total = TotalWeight.wanted(case, solver, calculus)
     mean = TargetMean.wanted(case, solver, left, conditioned=acts)
-    for stage in (coordinates, mean):
+    for stage in (mean, coordinates):
         left *= 1 - (0.0 if stage is None else stage.share)
     solver.check_budget(problem, case.mu * sqrt(left))
     scale = ScoreScale.wanted(case, solver, calculus, left)
     refuse(model, of_one_answer(solver, calculus, left))
-    stages = (total, *bounds, counts, coordinates, mean, Solve(1.0, copy(solver)), scale)
+    stages = (total, *bounds, counts, mean, coordinates, Solve(1.0, copy(solver)), scale)
     return _made(
         case,
         tuple(stage for stage in stages if stage is not None),

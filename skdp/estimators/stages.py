@@ -226,7 +226,7 @@ class Stage(ABC):
     def __str__(self) -> str:
         """Words of the plan; empty if there is nothing to be paid."""
         rest = "" if self.bound else " of the rest"
-        return f"{self.bound or self.purpose}, up to {self.share:.0%}{rest}"
+        return f"{self.bound or self.purpose}, up to {max(self.share, 0.01):.0%}{rest}"
 
 
 @dataclass(frozen=True)
@@ -483,12 +483,13 @@ class TargetMean(Stage):
 
     @classmethod
     def wanted(cls, case: Case, solver: Solver, left: float, *, conditioned: bool) -> Self | None:
-        """None where an earlier model or private coordinates say as much, or nobody shrinks."""
+        """None where an earlier model says as much, or the solver does not start at it."""
         problem = case.problem
-        shrinks = solver.shrinks and not case.classifies and not conditioned
-        if not shrinks or case.origin is not None or not problem.bounds.intercept_value:
+        starts = (solver.whitened if conditioned else solver.shrinks) and not case.classifies
+        if not starts or case.origin is not None or not problem.bounds.intercept_value:
             return None
-        return cls(share_of_mean(problem, case.mu * sqrt(left)))
+        share = share_of_mean(problem, case.mu * sqrt(left), conditioned=conditioned)
+        return cls(share) if share else None
 
     def run(self, fit: FitState, oracle: Oracle) -> None:
         """Start at the mean."""

@@ -102,10 +102,11 @@ class DPSVMClassifier(PrivateLinearClassifier):
         ``'objective_perturbation'``, ``'ppm'``, ``'spider'`` and ``'svrg'`` (see
         :mod:`skdp.solvers`). ``'auto'`` is ``'dual_averaging'`` for preconditioned sparse rows of
         more than 1000 features, ``'frank_wolfe'`` for an l1 ball or simplex and many features,
-        ``'dda'`` with ``sites``, else ``'gd'``; under ``partial_fit`` it is ``'blocks'``, or if
-        rows may not be kept ``'ftrl'``, for an l1 ball or simplex ``'frank_wolfe'``. The plain
-        hinge loss is not smooth, which leaves ``'adaptive_gd'``, ``'blocks'``, ``'dda'``,
-        ``'dual_averaging'``, ``'ftrl'``, ``'gd'`` and ``'ppm'``. ``'objective_perturbation'`` takes
+        ``'dda'`` with ``sites``, else ``'gd'``, whose bounds are blind for labels for two classes
+        with many rows; under ``partial_fit`` it is ``'blocks'``, or if rows may not be kept
+        ``'ftrl'``, for an l1 ball or simplex ``'frank_wolfe'``. The plain hinge loss is not
+        smooth, which leaves ``'adaptive_gd'``, ``'blocks'``, ``'dda'``, ``'dual_averaging'``,
+        ``'ftrl'``, ``'gd'`` and ``'ppm'``. ``'objective_perturbation'`` takes
         two classes, and neither an l1 penalty nor a constraint. A solver that asks for more than
         the problem offers refuses before anything is spent. A configured instance such as
         ``GD(steps=50)`` sets its hyperparameters.

@@ -38,6 +38,10 @@ _VISIBLE = 1 / 12
 # Steps in the user's coordinates, and in good ones: as many as there is evidence for, for what
 # many short steps do a few do with momentum. With fewer at the least skewed targets lose.
 _STEPS, _MOST_STEPS, _LEAST_STEPS, _EVIDENCE_IN_STEPS = 200, 100, 40, 12_400.0
+# How far all steps together go where second moments are known: for directions whose moments exceed
+# those of a tenth of them as far as this, over such a moment, and never further than many steps go.
+# Those that noise hides are held to be no more than that; the further, the more noise they bear.
+_FAR, _SLOWEST = 20.0, 0.1
 # So many of the longest steps need no momentum to go all the way.
 _LONGEST, _WITHOUT_MOMENTUM = 1.25, 160
 # Times that momentum is forgotten, at least, so that it can replace steps.
@@ -155,7 +159,12 @@ class TrackedGD(Solver):
             enough = _WITHOUT_MOMENTUM * longer
             momentum = max(0.0, 1 - max(steps / enough, memories / steps))
             # No step longer than 1.25 over the curvature, which any momentum leaves stable.
-            stride = max(1.0, min(_STEPS * longer / steps, _LONGEST / (1 - momentum)))
+            far = _STEPS * longer
+            if row_map.moments is not None:
+                rank = int(_SLOWEST * row_map.moments.size)
+                slow = max(float(np.partition(row_map.moments, rank)[rank]), _FAR / far)
+                far = min(far, _FAR / slow)
+            stride = max(1.0, min(far / steps, _LONGEST / (1 - momentum)))
             pace = max(_PACE, _TURNS / steps)
             length, curvature = min(length, sqrt(p)), min(curvature, 1.0)
 

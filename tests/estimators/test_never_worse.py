@@ -99,6 +99,24 @@ def test_skewed_targets_are_fitted_near_least_squares(kind, epsilon):
     assert abs(model.predict(X).mean() - y.mean()) < 0.05 * y.mean()
 
 
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_rare_categories_are_not_left_behind_by_a_mean_far_from_the_middle(seed):
+    rng = np.random.default_rng(seed)
+    n, k = 30_000, 60
+    # Some categories have thousands of rows and some have dozens.
+    shares = np.geomspace(1.0, 2e-3, k)
+    codes = rng.choice(k, size=n, p=shares / shares.sum())
+    X = np.hstack([rng.uniform(-1, 1, size=(n, 2)), np.eye(k)[codes]]) / np.sqrt(3)
+    y = 5 * X[:, 0] + rng.exponential(10, n)
+    model = DPLinearRegression(
+        epsilon=4.0, delta=1e-6, data_norm=1.0, target_bounds=(-10, 1000), random_state=seed
+    ).fit(X, y)
+    best = LinearRegression().fit(X, y)
+    # Gone too far on the way they would be wrong by nearly all of the width of the bounds.
+    assert model.score(X, y) > best.score(X, y) - 0.1
+    assert np.abs(model.predict(X) - best.predict(X)).max() < 250
+
+
 @pytest.mark.filterwarnings("ignore:Nearly all targets")
 def test_bounds_that_are_far_too_wide_cost_nothing():
     rng = np.random.default_rng(0)
@@ -132,8 +150,8 @@ def test_the_mean_costs_its_share_and_no_row_moves_it_further(adjacency, factor)
 
 @pytest.mark.parametrize(
     ("options", "n"),
-    [({"fit_intercept": False}, 300), ({}, 20_000), ({"solver": "svrg"}, 300)],
-    ids=["no intercept", "private coordinates", "a solver that does not shrink"],
+    [({"fit_intercept": False}, 300), ({}, 1500), ({"solver": "svrg"}, 300)],
+    ids=["no intercept", "few rows in private coordinates", "a solver that does not shrink"],
 )
 def test_no_mean_is_asked_for_where_nobody_starts_at_it(options, n):
     assert skdp.plan(DPLinearRegression(**options, **BOUNDS), n, 4).stage(TargetMean) is None

@@ -378,7 +378,8 @@ def test_a_plan_prints_what_a_practitioner_asks_first():
         "20,000 rows, weighted; 30 features; regression",
         "epsilon = 1, delta = 1.0e-05, replace_one",
         "total weight, 1%; ranges of columns, up to 10%; data_norm, up to 4%; "
-        "target_bounds, up to 4%; coordinates by IterativeWhitening",
+        "target_bounds, up to 4%; mean of the targets, up to 1% of the rest; "
+        "coordinates by IterativeWhitening",
         "TrackedGD(), by 'auto': regression in private coordinates",
         "all of it Gaussian",
         "expected: like non-private",

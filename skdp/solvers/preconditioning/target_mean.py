@@ -15,13 +15,20 @@ if TYPE_CHECKING:
 
 # Share of mu^2, over the evidence for each coefficient, and its limits.
 _SHARE, _LEAST, _MOST = 0.2, 0.02, 0.5
+# Where coordinates are private: noise of the mean, for targets in [-1, 1], and the share up to
+# which, and from which, it is worth that.
+_NOISE, _MOST_THERE, _LEAST_THERE = 0.02, 0.02, 0.001
 # Square of a mean below which it is taken for noise, in units of the noise; and the square that
 # means of targets in [-1, 1] have where nothing is known.
 _THRESHOLD, _PRIOR = 3.0, 0.2
 
 
-def share_of_mean(problem: Problem, mu: float) -> float:
+def share_of_mean(problem: Problem, mu: float, *, conditioned: bool) -> float:
     """Share of mu^2 for the mean: the fewer rows for each coefficient, the more it decides.
+
+    Rows in private coordinates are fitted to the rest of the budget in any case. There the mean
+    only spares rows that are long, as those of rare categories are, to be taken far on the way:
+    gradients of such rows are cut so short that they would not come back.
 
     Parameters
     ----------
@@ -29,8 +36,18 @@ def share_of_mean(problem: Problem, mu: float) -> float:
         Public sizes.
     mu : float
         Gaussian-DP parameter of what is left.
+    conditioned : bool
+        Whether rows will be in private coordinates.
+
+    Returns
+    -------
+    float
+        0 if the mean is not worth asking for.
     """
-    return min(_MOST, max(_LEAST, _SHARE / problem.evidence_for_each(mu)))
+    if not conditioned:
+        return min(_MOST, max(_LEAST, _SHARE / problem.evidence_for_each(mu)))
+    share = (2 / (_NOISE * problem.n_samples * mu)) ** 2
+    return max(share, _LEAST_THERE) if share <= _MOST_THERE else 0.0
 
 
 def with_target_mean(problem: Problem, oracle: Oracle, share: float) -> Problem:
