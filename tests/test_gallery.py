@@ -3,32 +3,14 @@
 import ast
 import os
 import re
-import runpy
 import subprocess
 import sys
 from pathlib import Path
-from urllib.error import URLError
 
 import pytest
 
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 GALLERY = sorted(EXAMPLES.glob("plot_*.py"))
-WELL_FORMED = '''"""
-A title
-=======
-
-*A question?*
-"""
-
-# %%
-# Text.
-
-x = 1
-
-# %%
-import matplotlib.pyplot as plt
-plt.show()
-'''
 # Runs a script, and fails unless it leaves a figure.
 RUN = """\
 import runpy, sys
@@ -71,50 +53,6 @@ def test_the_gallery_has_a_header_and_titles_that_differ():
     assert underline == "=" * len(title)
     titles = [path.read_text().split("\n")[1] for path in GALLERY]
     assert len(set(titles)) == len(titles) > 10
-
-
-def test_a_well_formed_example_has_no_faults():
-    assert faults(WELL_FORMED) == []
-
-
-@pytest.mark.every_combination
-@pytest.mark.parametrize(
-    ("right", "wrong", "complaint"),
-    [
-        ("=======", "====", "title"),
-        ("*A question?*", "A question?", "question"),
-        ("*A question?*", "*A statement.*", "question"),
-        ("# %%\n# Text", "# Text", "cells"),
-        ("plt.show()", "plt.close()", "figure"),
-        ("x = 1", "fetch_openml('adult')", "data"),
-        ("x = 1", "DPLinearRegression(epsilon=1, random_state=0)", "noise"),
-    ],
-)
-def test_faults_that_are_planted_are_found(right, wrong, complaint):
-    assert right in WELL_FORMED
-    (found,) = faults(WELL_FORMED.replace(right, wrong))
-    assert complaint in found
-
-
-@pytest.mark.parametrize(
-    ("name", "fetch", "read"),
-    [
-        ("census.py", "fetch_openml", "table"),
-        ("privatized_scripts.py", "fetch_california_housing", "houses"),
-    ],
-)
-def test_an_example_without_data_and_network_ends_in_a_sentence(
-    name, fetch, read, tmp_path, monkeypatch
-):
-    def unreachable(*args, **options):
-        raise URLError("no network")
-
-    monkeypatch.setenv("SKDP_DATA", str(tmp_path))
-    monkeypatch.setattr(f"sklearn.datasets.{fetch}", unreachable)
-    monkeypatch.syspath_prepend(EXAMPLES)
-    monkeypatch.delitem(sys.modules, "census", raising=False)
-    with pytest.raises(SystemExit, match=r"could not be downloaded .*no network.* set SKDP_DATA"):
-        runpy.run_path(str(EXAMPLES / name))[read]()
 
 
 @pytest.mark.nightly

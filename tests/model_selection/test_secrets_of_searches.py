@@ -168,3 +168,14 @@ def test_a_search_that_is_given_the_classes_says_nothing_of_the_labels():
         # Of so large a budget, which shows the score of so few rows.
         warnings.simplefilter("ignore", BudgetWarning)
         search.fit(X[:30], labels)
+
+
+def test_threads_and_processes_draw_their_own_noise():
+    from joblib import parallel_config
+
+    search = DPGridSearchCV(logistic(), {"C": [1.0]}, exhaustive=True, epsilon=4.0, n_jobs=2)
+    coefs = []
+    with parallel_config(backend="threading"):
+        for _ in range(3):
+            coefs.append(clone(search).fit(X, Y).best_estimator_.coef_)
+    assert len(np.unique(np.vstack(coefs)[:, 0])) == 3

@@ -116,3 +116,17 @@ def test_threads_share_the_ceiling_and_none_slips_through():
             outcomes = list(pool.map(outcome, [model(3) for _ in range(8)]))
         assert sum(what == "fitted" for _, what in outcomes) == 3
         assert ceiling.spent == (EPSILON, DELTA)
+
+
+@pytest.mark.nightly
+def test_models_made_in_a_worker_are_charged_where_the_worker_was_started():
+    with multiprocessing.get_context("spawn").Pool(1) as earlier, budget() as ceiling:
+        earlier.apply(os.getpid)
+        with multiprocessing.get_context("spawn").Pool(1) as pool:
+            results = [pool.apply(fit_a_new_one, [2]) for _ in range(3)]
+        assert [what == "fitted" for _, what in results] == [True, True, False]
+        assert os.getpid() not in {entry.process for entry in ceiling.receipts}
+        assert ceiling.spent == (EPSILON, DELTA)
+        # A clone takes the budget along; what is made there cannot know of it, as pages say.
+        assert "there is epsilon=0 " in earlier.apply(fit_a_clone, [model(2)])[1]
+        assert earlier.apply(fit_a_new_one, [2])[1] == "fitted"
