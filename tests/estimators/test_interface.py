@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from scipy.special import expit, log_softmax
-from sklearn.linear_model import LogisticRegression, Ridge
 
 from skdp import DPLinearRegression, DPLogisticRegression
 from skdp.privacy.rows import Chunks
@@ -39,40 +38,6 @@ def regressor(**options):
     return DPLinearRegression(
         **{"data_norm": 3.0, "target_bounds": (-4, 12), "random_state": 0, "epsilon": 5.0} | options
     )
-
-
-@pytest.mark.parametrize("fit_intercept", [True, False])
-@pytest.mark.parametrize("y", [BINARY, SEVERAL], ids=["binary", "several"])
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_classifier_attributes_have_the_shapes_and_types_of_scikit_learn(y, fit_intercept, dtype):
-    rows = X.astype(dtype)
-    ours = classifier(classes=np.unique(y), fit_intercept=fit_intercept).fit(rows, y)
-    theirs = LogisticRegression(fit_intercept=fit_intercept).fit(rows, y)
-    for name in ("coef_", "intercept_", "classes_", "n_iter_"):
-        a, b = getattr(ours, name), getattr(theirs, name)
-        assert a.shape == b.shape, name
-    assert ours.n_features_in_ == theirs.n_features_in_
-    assert ours.coef_.dtype == ours.intercept_.dtype == dtype
-    assert ours.classes_.dtype == theirs.classes_.dtype
-    assert ours.n_iter_.dtype == theirs.n_iter_.dtype
-    assert fit_intercept or not ours.intercept_.any()
-    for method in ("predict", "decision_function", "predict_proba", "predict_log_proba"):
-        assert getattr(ours, method)(rows).shape == getattr(theirs, method)(rows).shape
-
-
-@pytest.mark.parametrize("fit_intercept", [True, False])
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_regressor_attributes_have_the_shapes_and_types_of_scikit_learn(fit_intercept, dtype):
-    rows, y = X.astype(dtype), REAL.astype(dtype)
-    ours = regressor(fit_intercept=fit_intercept).fit(rows, y)
-    theirs = Ridge(fit_intercept=fit_intercept).fit(rows, y)
-    assert ours.coef_.shape == theirs.coef_.shape
-    assert ours.coef_.dtype == theirs.coef_.dtype == dtype
-    assert isinstance(ours.intercept_, float)
-    assert fit_intercept or ours.intercept_ == 0.0
-    assert ours.n_features_in_ == theirs.n_features_in_
-    assert ours.predict(rows).shape == theirs.predict(rows).shape
-    assert isinstance(ours.n_iter_, int)
 
 
 def test_binary_probabilities_are_those_of_the_scores():

@@ -3,7 +3,7 @@
 import pickle
 from datetime import date
 from hashlib import blake2b
-from math import ceil, inf, sqrt
+from math import inf, sqrt
 
 import numpy as np
 import pytest
@@ -326,24 +326,6 @@ def test_the_warning_names_columns_and_comes_before_rows_are_read():
         *(f"town_{t}" for t in TOWNS),
         "size_bucket_00",
     ]
-
-
-def test_where_a_column_is_hashed_follows_from_public_facts_alone():
-    """Neighbours, and any other rows: nothing that is published has to do with entries."""
-    X = table()[:300]
-    one, other, far = X.copy(), X.copy(), table(seed=9)[-300:]
-    one[0], other[0], far[:, 0] = ("Uri", 1), ("Zug", 77), "Wil"
-    shown = []
-    for rows in (one, other, far):
-        fitted = hashed(rows)
-        published = {k: v for k, v in vars(fitted).items() if k.endswith("_")}
-        shown.append(pickle.dumps(published))
-    assert shown[0] == shown[1] == shown[2]
-    # The threshold is that of any number of rows that is above it, at a given delta.
-    least = ceil(encoder().fit(table()).threshold_)
-    with pytest.warns(UserWarning, match="DPOneHotEncoder f"):
-        assert not encoder().fit(table()[:least]).hashed_.any()
-    assert hashed(table()[: least - 1], epsilon=1.0).threshold_ is None
 
 
 def test_buckets_are_those_of_categories_whatever_the_type_of_the_column():

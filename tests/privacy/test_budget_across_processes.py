@@ -3,8 +3,6 @@
 import multiprocessing
 import os
 import pickle
-import signal
-import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -13,7 +11,6 @@ from budget_tasks import (
     EPSILON,
     X,
     Y,
-    begin_and_wait,
     budget,
     budget_of_copies,
     fit_a_clone,
@@ -24,8 +21,6 @@ from budget_tasks import (
     outcome,
 )
 from joblib import Parallel, delayed
-
-from skdp import BudgetExceededError
 
 FORK = "fork" in multiprocessing.get_all_start_methods()
 
@@ -85,29 +80,6 @@ def test_a_closed_budget_leaves_nothing_in_the_environment(nested):
                 pass
             assert dict(os.environ) != before
     assert dict(os.environ) == before
-
-
-@pytest.mark.nightly
-def test_the_reservation_of_a_killed_worker_stands(tmp_path):
-    begun = tmp_path / "begun"
-    with budget_of_copies() as ceiling:
-        worker = multiprocessing.get_context("spawn").Process(
-            target=begin_and_wait, args=(model(2), str(begun))
-        )
-        worker.start()
-        for _ in range(600):
-            if begun.exists():
-                break
-            time.sleep(0.1)
-        os.kill(worker.pid, signal.SIGKILL)
-        worker.join()
-        (entry,) = ceiling.receipts
-        assert not entry.settled
-        assert entry.process == worker.pid
-        model(2).fit(X, Y)
-        with pytest.raises(BudgetExceededError):
-            model(2).fit(X, Y)
-    assert ceiling.spent == (EPSILON, DELTA)
 
 
 def test_threads_share_the_ceiling_and_none_slips_through():
