@@ -37,7 +37,8 @@ def plain(make, **options):
 def start_of(model, X, y):
     """Where the first gradient of a fit is asked for, with its constant column."""
     transcript = record_fit(model, X, y)
-    content = next(public for name, public, _, _ in transcript.entries if name == "gradient")
+    content = next((public for name, public, *_ in transcript if name == "gradient"), None)
+    assert content is not None, "no gradient was asked for"
     points = [
         part for part in content if isinstance(part, np.ndarray) and part.shape[:1] == (D + 1,)
     ]
