@@ -22,7 +22,7 @@ from skdp.privacy.queries import GradientQuery
 from skdp.privacy.rows import DenseRows
 from skdp.problem import Problem, RowBounds
 from skdp.problem.losses import Logistic
-from skdp.solvers import FTRL, GD, ObjectivePerturbation
+from skdp.solvers import FTRL, GD
 
 X, LABELS = np.tile([1.0, 0.0], (4, 1)), np.array([0, 1, 0, 1])
 # Certain enough for all audits of honest estimators here.
@@ -82,17 +82,6 @@ def test_honest_fits_are_not_refuted(sees):
     assert result.sees == sees
 
 
-@pytest.mark.parametrize("calls", [2, *by_night(4)])
-@pytest.mark.nightly
-def test_streams_are_audited_by_all_that_they_publish(calls):
-    model = logistic(4.0, solver=FTRL(reach=1e-6, clip=0.25), horizon=4)
-    assert not audit(model, X, LABELS, calls=calls, runs=20).at(SURE).refuted
-    blocks = logistic(4.0, solver="blocks", horizon=4)
-    check_tight(
-        audit(blocks.set_params(solver=SHORT), X, LABELS, calls=2, sees="queries", runs=20_000)
-    )
-
-
 def users(n=6, user=1):
     contexts, returned = np.tile([1.0, 0.0], (n, 1)), np.tile([1.0, 0.0], (n, 1))
     other = contexts.copy(), returned.copy()
@@ -140,17 +129,6 @@ def test_streaming_solvers_of_bandits_are_known_by_their_models_alone():
     model = bandit().set_params(policy=HDBPolicy(solver=FTRL()))
     with pytest.raises(TypeError, match="needs a likelihood for ArmStreams"):
         audit(model, contexts, returned, other=other, sees="answers", runs=10)
-
-
-@pytest.mark.nightly
-def test_what_is_not_gaussian_gets_the_general_bound():
-    model = logistic(4.0, solver=ObjectivePerturbation(clip=0.25, strength=40.0))
-    result = audit(model, X, LABELS, sees="queries", runs=60)
-    assert result.bound == "clopper_pearson"
-    assert result.mu_lower_bound is None
-    assert not result.at(SURE).refuted
-    with pytest.raises(ValueError, match="needs bound='clopper_pearson'"):
-        audit(model, X, LABELS, bound="gaussian", runs=10)
 
 
 @pytest.mark.nightly

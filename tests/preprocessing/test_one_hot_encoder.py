@@ -82,17 +82,6 @@ def test_zeros_stand_for_what_is_ignored():
         fitted.inverse_transform(out[:, :5])
 
 
-def test_sparse_output_holds_the_same():
-    X = table(rare=[("Wil", 3)])
-    dense, sparse = (encoder(sparse_output=s).fit_transform(X) for s in (False, True))
-    assert sparse.format == "csr"
-    np.testing.assert_array_equal(sparse.toarray(), dense)
-    ignored = [encoder(sparse_output=s, handle_unknown="ignore") for s in (False, True)]
-    dense, sparse = (e.fit(X).transform(X) for e in ignored)
-    np.testing.assert_array_equal(sparse.toarray(), dense)
-    assert encoder(dtype=np.float32).fit_transform(X).dtype == np.float32
-
-
 def test_counts_are_those_of_the_rows_but_for_noise_and_none_is_below_the_threshold():
     X = table()
     fitted = encoder(epsilon=1.0).fit(X)
@@ -423,46 +412,6 @@ def test_noise_is_left_out_where_epsilon_is_infinite():
     assert [c.tolist() for c in fitted.categories_] == [TOWNS, SIZES]
     assert fitted.counts_[0].sum() == N
     assert fitted.privacy_spent_.epsilon == inf
-
-
-@pytest.mark.parametrize("adjacency", ["replace_one", "zero_out"])
-def test_it_is_a_step_of_a_pipeline_with_a_total(adjacency):
-    X = table()
-    same = {"adjacency": adjacency, "delta": DELTA}
-    columns = ColumnTransformer(
-        [
-            ("town", DPOneHotEncoder(epsilon=0.5, **same), [0]),
-            ("size", DPStandardScaler(epsilon=0.5, bounds=(0, 4), **same), [1]),
-        ]
-    )
-    model = DPLogisticRegression(epsilon=1.0, classes=[0, 1], data_norm=3.0, **same)
-    pipeline = make_pipeline(columns, model).fit(X, X[:, 0] == "Bern")
-    total = privacy_spent(pipeline)
-    events = [event for receipt in total.receipts for event in receipt.events]
-    mu = sqrt(sum(e.count * (e.sensitivity / e.noise_scale) ** 2 for e in events))
-    assert total.epsilon == pytest.approx(gdp.epsilon(mu, DELTA - 0.01 * DELTA), rel=1e-6)
-    assert total.epsilon < 2.0
-    assert pipeline.score(X, X[:, 0] == "Bern") > 0.95
-    town = columns.transformers[0][1]
-    assert clone(town).get_params() == town.get_params()
-
-
-@pytest.mark.parametrize("epsilon", [0.3, 1.0, 4.0])
-def test_privatize_divides_what_thresholds_leave(epsilon):
-    X = table()
-    columns = ColumnTransformer(
-        [("town", DPOneHotEncoder(), [0]), ("size", DPStandardScaler(bounds=(0, 4)), [1])]
-    )
-    model = LogisticRegression()
-    made = privatize(
-        make_pipeline(columns, model), epsilon=epsilon, delta=DELTA, classes=[False, True]
-    )
-    made.fit(X, X[:, 0] == "Bern")
-    total = privacy_spent(made)
-    assert total.delta == DELTA
-    assert total.epsilon == pytest.approx(epsilon, rel=1e-4)
-    assert total.epsilon <= epsilon
-    assert {receipt.spent.delta for receipt in total.receipts} == {DELTA}
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
