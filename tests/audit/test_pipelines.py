@@ -264,3 +264,16 @@ def test_what_cannot_be_repeated_is_told_from_what_leaks():
     recording = program.record()
     with pytest.raises(DivergedError, match="query 1, gradient, has another public content"):
         program.replay(recording, 1)
+
+
+def test_no_trace_hides_where_another_has_lain(monkeypatch):
+    honest = DPLogisticRegression.fit
+
+    def leaking(self, X, y=None, *args, **options):
+        honest(self, X, y, *args, **options)
+        self.traces_ = [np.array([k, [float(np.sum(y))]], dtype=object) for k in range(200)]
+        return self
+
+    monkeypatch.setattr(DPLogisticRegression, "fit", leaking)
+    leaks = audit(make_pipeline(Normalizer(), logistic()), X, LABELS).leaks
+    assert sum("traces_" in part for part in leaks) == 200

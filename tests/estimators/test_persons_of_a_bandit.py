@@ -164,3 +164,8 @@ def test_pickles_hold_no_labels_of_persons(options):
     assert b"the person" not in pickle.dumps(model)
     assert "the person" not in repr(model)
     assert not any("the person" in repr(v) for k, v in vars(model).items() if k.endswith("_"))
+
+
+def test_a_bandit_that_is_not_private_takes_persons_too():
+    model = fed(bandit(max_visits=3, **POLICIES["blocks"] | {"epsilon": float("inf")}))
+    assert model.privacy_spent_.epsilon == float("inf")

@@ -112,6 +112,7 @@ def test_searches_act_as_their_best_model(search):
     with pytest.raises(NotFittedError):
         found.predict(X)
     assert not hasattr(found, "n_features_in_")
+    assert not hasattr(found, "feature_names_in_")
     found.fit(pd.DataFrame(X, columns=["a", "b", "c"]), Y)
     best, frame = found.best_estimator_, pd.DataFrame(X, columns=["a", "b", "c"])
     for name in ("predict", "predict_proba", "predict_log_proba", "decision_function"):

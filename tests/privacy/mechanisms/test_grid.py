@@ -233,3 +233,11 @@ def test_an_answer_beyond_all_doubles_raises_nothing_beside_such_noise():
     with np.errstate(over="ignore"):
         found = noisy_on_grid(np.array([1e308, 1.0]), 1.0, 2.0**58, Far(2**54, 2**54))
     assert found[0] == np.inf
+
+
+def test_noise_far_wider_than_the_grid_is_whole_numbers_of_both_parities():
+    drawn = SystemNoise().rounded((4, 25), 2.0**60)
+    assert drawn.shape == (4, 25)
+    assert {type(m) for m in drawn.ravel()} == {int}
+    assert 10 < sum(m % 2 for m in drawn.ravel()) < 90
+    assert np.abs(drawn.astype(float)).max() < 14 * 2.0**60
