@@ -1,12 +1,9 @@
 """What the tests of budgets hand to workers: importable there, and without pytest."""
 
-import multiprocessing
 import os
 import pickle
 import tempfile
-import time
 import warnings
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -85,13 +82,6 @@ def fit_a_clone(estimator):
     return outcome(clone(clone(estimator)))
 
 
-def fit_in_a_worker_of_this(n):
-    """Fit a model that is made in a worker of the process that this is called in."""
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(1, mp_context=context) as pool:
-        return pool.submit(fit_a_new_one, n).result()
-
-
 def fit_a_new_one(n):
     """Make an estimator in the worker and fit it."""
     return outcome(model(n))
@@ -100,16 +90,3 @@ def fit_a_new_one(n):
 def fit_a_pickle(content):
     """Fit what was pickled earlier."""
     return outcome(pickle.loads(content))
-
-
-def begin_and_wait(estimator, path):
-    """Begin a fit that never ends, having told so by a file."""
-    from skdp.privacy import PrivateOracle
-
-    def wait(self, query, spend):
-        with open(path, "w") as file:
-            file.write("begun")
-        time.sleep(600)
-
-    PrivateOracle._release = wait
-    estimator.fit(X, Y)

@@ -60,27 +60,6 @@ def fit(piece, **changes):
     return piece("results").Fit(**record | changes)
 
 
-def test_scaler_and_model_share_one_budget_and_their_releases_are_the_passes(
-    piece, tiny, monkeypatch
-):
-    methods = piece("methods")
-    seen = []
-    original = methods.answered
-
-    def remembered(model, data, X_test, *before):
-        seen.extend([model, *before])
-        return original(model, data, X_test, *before)
-
-    monkeypatch.setattr(methods, "answered", remembered)
-    raw = tiny[2]
-    (answer,) = methods.run("scaled", raw, raw.X, raw.y, raw.X, (4.0,), 1e-4)
-    mus = [gdp.mu(step.privacy_spent_.epsilon, 1e-4) for step in seen]
-    assert len(mus) == 2
-    # The model may leave a little of its share.
-    assert 0.9 < math.hypot(*mus) / gdp.mu(4.0, 1e-4) <= 1 + 1e-9
-    assert answer.passes == sum(e.count for step in seen for e in step.privacy_ledger_)
-
-
 def test_scores_are_those_of_the_predictions(piece, tiny):
     scoring = piece("scoring")
     data, regression, _ = tiny
@@ -143,28 +122,6 @@ def test_output_perturbation_replacing_a_row_moves_the_minimiser_by_the_sensitiv
     )
     lipschitz = baseline.PARTS[kind][1] * math.sqrt(10 / 9)
     assert sensitivity == pytest.approx(2 * lipschitz / (n * penalty), rel=1e-3)
-
-
-def test_floor_is_the_textbook_rule(piece, tiny):
-    """The receipt shows what the docstring says."""
-    methods = piece("methods")
-    seen = []
-    original = methods.private
-
-    def remembered(*args, **settings):
-        seen.append(original(*args, **settings))
-        return seen[-1]
-
-    methods.private = remembered
-    data, regression, _ = tiny
-    methods.floor(data, data.X, data.y, data.X, 1.0, 1e-4)
-    methods.floor(regression, data.X, regression.y, data.X, 1.0, 1e-4)
-    evidence = 600 * gdp.mu(1.0, 1e-4)
-    two, line = (model.solver for model in seen)
-    assert two.total_step_size == pytest.approx(min(30_000, 16 * evidence / math.sqrt(6)) / 0.1)
-    assert (two.steps, two.clip, two.momentum) == (100, 0.1, 0.9)
-    assert line.total_step_size == pytest.approx(min(1600, evidence / (0.25 * math.sqrt(6))))
-    assert (line.steps, line.momentum) == (max(20, math.ceil(line.total_step_size / 2)), 0.0)
 
 
 def test_only_splits_that_all_methods_share_are_compared(piece):

@@ -7,7 +7,6 @@ import sys
 import tomllib
 from pathlib import Path
 
-import numpy as np
 import pytest
 import yaml
 
@@ -32,10 +31,6 @@ def test_minimum_constraints_pin_the_declared_lower_bounds():
         assert re.fullmatch(bound + r"(\.0)*", version), name
 
 
-def test_types_are_shipped():
-    assert (REPOSITORY / "skdp" / "py.typed").is_file()
-
-
 @pytest.mark.nightly
 def test_pages_may_name_parts_of_the_package_after_a_bare_import():
     pages = [REPOSITORY / "README.md", *(REPOSITORY / "docs").rglob("*.md")]
@@ -54,13 +49,6 @@ def test_what_is_listed_of_the_package_is_public_and_there():
     assert set(skdp.__all__) <= set(listed)
     assert all(hasattr(skdp, name) for name in listed)
     assert [name for name in listed if name.startswith("_")] == ["__version__"]
-
-
-def test_versions_name_what_a_fit_depends_on(capsys):
-    skdp.show_versions()
-    printed = dict(line.split(": ", 1) for line in capsys.readouterr().out.splitlines())
-    assert printed["skdp"] == skdp.__version__
-    assert printed["numpy"] == np.__version__
 
 
 def _workflow_commands():
@@ -86,22 +74,6 @@ def test_workflows_run_the_commands_that_are_tried_here():
         script = re.match(r"(?:bash|python) (\.ci/\w+(?:\.py)?)", command)
         known = (REPOSITORY / script[1]).is_file() if script else _plain(command) in tried
         assert known, f"{name} runs {command!r}, which neither .ci/run nor the README does"
-
-
-def test_types_of_pythons_and_systems_are_those_that_are_declared():
-    project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
-    declared = {c.rpartition(" ")[2] for c in project["classifiers"] if re.search(r"3\.\d+$", c)}
-    jobs = yaml.safe_load((REPOSITORY / ".github" / "workflows" / "tests.yml").read_text())["jobs"]
-    assert set(jobs["newest"]["strategy"]["matrix"]["python"]) == declared
-
-
-def test_the_address_of_the_source_is_one():
-    text = (REPOSITORY / "pyproject.toml").read_text()
-    settings = tomllib.loads(text)
-    source = settings["project"]["urls"]["Source"]
-    hooks = settings["tool"]["hatch"]["metadata"]["hooks"]["fancy-pypi-readme"]["substitutions"]
-    assert all(source in hook["replacement"] for hook in hooks)
-    assert settings["project"]["urls"]["Documentation"] in settings["project"]["urls"]["Changelog"]
 
 
 def test_links_of_the_readme_become_absolute_where_it_is_published():

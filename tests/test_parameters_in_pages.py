@@ -64,22 +64,6 @@ def test_pages_name_parameters_that_exist(page):
     assert unknown(page.read_text()) == []
 
 
-@pytest.mark.parametrize(
-    "page", ["README.md", "docs/how_to/migration.md", "docs/how_to/scikit_learn.md"]
-)
-def test_there_is_something_to_look_at(page):
-    assert any(keywords for _, keywords in calls((REPOSITORY / page).read_text()))
-
-
-def test_keywords_are_told_from_those_of_calls_inside():
-    text = "`DPLogisticRegression(C=0.1, solver=GD(steps=(1, 2)[0]), wrong=f(x=1), ...)`"
-    assert [*calls(text)] == [
-        ("DPLogisticRegression", ["C", "solver", "wrong"]),
-        ("GD", ["steps"]),
-    ]
-    assert unknown(text) == [("DPLogisticRegression", "wrong")]
-
-
 def test_what_the_page_on_migration_explains_is_a_parameter():
     parameters = {p for kind in CLASSES.values() for p in inspect.signature(kind).parameters}
     text = (REPOSITORY / "docs" / "how_to" / "migration.md").read_text()

@@ -93,18 +93,6 @@ def test_mathematics_is_closed_and_has_no_bars_in_tables(page):
                 assert not any("|" in math for math in re.findall(r"\$([^$]*)\$", line)), line
 
 
-def test_what_is_missing_or_renamed_is_noticed():
-    assert missing_from(BOOK.replace("`VertexQuery`", "")) == ["VertexQuery"]
-    assert unknown_paths("`tests/test_proofs.py` :: `test_that_is_gone`")
-    assert unknown_paths("`skdp/gone.py`")
-    assert not unknown_paths(
-        "`tests/test_proofs.py` :: `test_what_is_missing_or_renamed_is_noticed`"
-    )
-    assert unknown_bugs('**Planted bugs.** "half the Gaussian noise", "a bug that is gone".') == [
-        "a bug that is gone"
-    ]
-
-
 @pytest.mark.parametrize("kind", EXAMPLES, ids=lambda kind: kind.name)
 def test_zero_out_costs_no_more_than_replace_one_and_at_least_half(kind):
     """Theorem N3, for the sensitivities of all examples."""

@@ -75,19 +75,6 @@ def test_links_lead_to_headings(page):
     assert dead_anchors(page, page.read_text()) == []
 
 
-def test_a_link_to_a_heading_that_is_gone_is_noticed():
-    page = REPOSITORY / "README.md"
-    text = "## Set up: `now`\n[a](#set-up-now), [b](#gone)\n"
-    text += "[c](docs/start.md#fit), [d](docs/start.md#gone)"
-    assert dead_anchors(page, text) == [("README.md", "gone"), ("start.md", "gone")]
-
-
-def test_the_search_of_the_site_leaves_out_tables_of_figures():
-    figures = {*(REPOSITORY / "docs" / "benchmarks").glob("*.md")}
-    left_out = {page for page in PAGES if page.read_text().startswith("---\nnosearch: true\n---\n")}
-    assert left_out == figures | {REPOSITORY / "docs" / "changelog.md"}
-
-
 def test_example_runs_without_warnings(capsys):
     example = compile(block("example", "python"), "README.md", "exec")
     with warnings.catch_warnings():

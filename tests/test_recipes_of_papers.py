@@ -106,13 +106,6 @@ def test_bounds_are_those_of_a_threshold_on_the_largest_of_all_steps(paper):
     assert module.certain_epsilon(1.0, sd / 100) == 0
 
 
-def test_rows_of_the_balls_have_unit_norm_and_a_rule_of_four_features(paper):
-    module = paper("mirror_descent")
-    X, y = module.rows(50, 2000, seed=0)
-    assert np.sqrt((X.toarray() ** 2).sum(axis=1)) == pytest.approx(1.0)
-    assert np.array_equal(X[:, :4] @ module.SIGNS > 0, y == 1)
-
-
 def test_risk_in_the_balls_is_that_of_many_rows_and_least_at_the_known_model(paper):
     module = paper("mirror_descent")
     rng = np.random.default_rng(0)

@@ -9,15 +9,6 @@ from pathlib import Path
 import pytest
 import sklearn.linear_model
 
-from skdp import DPLassoRegressor, DPLogisticRegression, DPSVMClassifier
-
-SCRIPTS = Path(__file__).with_name("scripts_of_others")
-# What is fitted in each of them.
-FITTED = {
-    "lasso_of_a_sparse_signal": [DPLassoRegressor] * 3,
-    "regions_of_iris": [DPLogisticRegression],
-    "svm_of_blobs": [DPSVMClassifier] * 2,
-}
 EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 
 
@@ -60,15 +51,3 @@ def test_scikit_learns_own_docstrings_run(example, runner, tmp_path, monkeypatch
     assert getattr(sys.modules[runner.PLACES[example.__name__][0].__name__], example.__name__) is (
         example
     )
-
-
-@pytest.mark.parametrize("path", sorted(SCRIPTS.glob("*.py")), ids=lambda path: path.stem)
-def test_programs_for_scikit_learn_run_with_private_models(path, runner, tmp_path, monkeypatch):
-    # What the program asserts holds of the models that it was written for, too.
-    with monkeypatch.context() as patch:
-        patch.setattr(runner, "PLACES", {})
-        assert runner.run(path, 4.0, None) == []
-    fitted = runner.run(path, 4.0, tmp_path)
-    assert [type(model) for model in fitted] == FITTED[path.stem]
-    assert all(model.privacy_spent_.epsilon == pytest.approx(4.0) for model in fitted)
-    assert [figure.name for figure in tmp_path.iterdir()] == [f"{path.stem}_1.png"]

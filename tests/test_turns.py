@@ -7,7 +7,6 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 from interruptions import Lines
-from sklearn.base import clone
 
 from skdp import (
     DPContextualBandit,
@@ -132,13 +131,6 @@ def test_fits_that_overtake_each_other_are_caught(monkeypatch):
         check_receipt(monkeypatch)
 
 
-def test_clones_are_fitted_side_by_side(monkeypatch):
-    model = logistic()
-    other = clone(model)
-    assert while_fitting(model, lambda: fit(other), Pause(monkeypatch)) is None
-    assert other.privacy_spent_ == model.privacy_spent_
-
-
 def test_calls_of_a_stream_wait_for_a_fit_and_go_on_from_it(monkeypatch):
     model, pause = logistic(), Pause(monkeypatch)
     with ThreadPoolExecutor(2) as pool:
@@ -169,21 +161,6 @@ def test_threads_that_begin_one_stream_begin_it_once(make):
     seen = model.n_seen_ if isinstance(model, DPContextualBandit) else model.n_samples_seen_
     assert seen == 200
     assert len(budget.receipts) == 1
-
-
-def test_a_bandit_is_not_fitted_twice_at_once():
-    model = bandit()
-    with ThreadPoolExecutor(1) as pool:
-        failure = run_locked(model, "fit", lambda: pool.submit(fit, model).exception())
-    assert "DPContextualBandit.fit was called while" in str(failure)
-    assert not hasattr(model, "privacy_spent_")
-    assert fit(model).act(X[:2]).shape == (2,)
-
-
-def test_a_call_from_inside_of_a_call_is_refused_and_does_not_wait_for_itself():
-    model = logistic()
-    with pytest.raises(RuntimeError, match="partial_fit was called while"):
-        run_locked(model, "fit", lambda: model.partial_fit(X, Y))
 
 
 def test_a_thread_that_comes_back_while_another_is_at_work_waits_like_others():

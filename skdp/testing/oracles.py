@@ -100,7 +100,7 @@ class RecordingOracle(Oracle):
 
     def _open(self, opening: StreamOpening) -> StreamAnswers:
         inner, transcript = self._inner._open(opening), self._transcript
-        transcript.add("stream", _public_of(opening), opening.spend.amount, None)
+        transcript.add("stream", _public_of(opening), opening.spend.amount, np.empty(0))
 
         def answer(request: StreamRequest, query: Query) -> Any:
             public = (request.rows, *query.public())

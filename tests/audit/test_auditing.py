@@ -1,12 +1,10 @@
 """``audit``: honest estimators are never refuted, and what makes no sense is not accepted."""
 
-import os
 import warnings
 from dataclasses import replace
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from by_night import by_night
 from scipy.special import ndtri
 from scipy.stats import binom
@@ -14,8 +12,6 @@ from sklearn.linear_model import LogisticRegression
 
 from skdp import (
     DPContextualBandit,
-    DPLassoRegressor,
-    DPLinearRegression,
     DPLogisticRegression,
     DPSVMClassifier,
 )
@@ -26,10 +22,9 @@ from skdp.privacy.queries import GradientQuery
 from skdp.privacy.rows import DenseRows
 from skdp.problem import Problem, RowBounds
 from skdp.problem.losses import Logistic
-from skdp.solvers import DDA, FTRL, GD, ObjectivePerturbation
+from skdp.solvers import FTRL, GD
 
 X, LABELS = np.tile([1.0, 0.0], (4, 1)), np.array([0, 1, 0, 1])
-TARGETS = np.array([1.0, -1.0, 1.0, -1.0])
 # Certain enough for all audits of honest estimators here.
 SURE = 1 - 1e-7
 SHORT = GD(steps=3, total_step_size=1e-6, clip=0.25)
@@ -80,38 +75,11 @@ def test_answers_of_a_fit_tell_as_much_as_claimed(model):
     check_tight(result)
 
 
-@pytest.mark.nightly
-def test_so_do_those_of_regression_and_of_sites():
-    shared = {"data_norm": 1.0, "target_bounds": (-1, 1), "fit_intercept": False}
-    linear = DPLinearRegression(**shared, solver=DDA(rounds=3, total_step_size=1e-6, clip=0.25))
-    params = {"sites": [0, 0, 1, 1]}
-    check_tight(audit(linear, X, TARGETS, sees="queries", runs=20_000, fit_params=params))
-    lasso = DPLassoRegressor(**shared, solver=SHORT)
-    check_tight(audit(lasso, sp.csr_array(X), TARGETS, sees="queries", runs=20_000))
-
-
 @pytest.mark.parametrize("sees", ["answers", *by_night("model")])
 def test_honest_fits_are_not_refuted(sees):
     result = audit(logistic(4.0), X, LABELS, sees=sees, runs=20).at(SURE)
     assert not result.refuted
     assert result.sees == sees
-
-
-@pytest.mark.nightly
-def test_answers_of_whole_fits_are_apart_as_claimed():
-    result = audit(logistic(4.0), X, LABELS, sees="answers", runs=60)
-    check_tight(result)
-
-
-@pytest.mark.parametrize("calls", [2, *by_night(4)])
-@pytest.mark.nightly
-def test_streams_are_audited_by_all_that_they_publish(calls):
-    model = logistic(4.0, solver=FTRL(reach=1e-6, clip=0.25), horizon=4)
-    assert not audit(model, X, LABELS, calls=calls, runs=20).at(SURE).refuted
-    blocks = logistic(4.0, solver="blocks", horizon=4)
-    check_tight(
-        audit(blocks.set_params(solver=SHORT), X, LABELS, calls=2, sees="queries", runs=20_000)
-    )
 
 
 def users(n=6, user=1):
@@ -161,17 +129,6 @@ def test_streaming_solvers_of_bandits_are_known_by_their_models_alone():
     model = bandit().set_params(policy=HDBPolicy(solver=FTRL()))
     with pytest.raises(TypeError, match="needs a likelihood for ArmStreams"):
         audit(model, contexts, returned, other=other, sees="answers", runs=10)
-
-
-@pytest.mark.nightly
-def test_what_is_not_gaussian_gets_the_general_bound():
-    model = logistic(4.0, solver=ObjectivePerturbation(clip=0.25, strength=40.0))
-    result = audit(model, X, LABELS, sees="queries", runs=60)
-    assert result.bound == "clopper_pearson"
-    assert result.mu_lower_bound is None
-    assert not result.at(SURE).refuted
-    with pytest.raises(ValueError, match="needs bound='clopper_pearson'"):
-        audit(model, X, LABELS, bound="gaussian", runs=10)
 
 
 @pytest.mark.nightly
@@ -259,18 +216,6 @@ def test_so_are_other_estimators_and_shapes():
             audit(bandit(), contexts, returned, **options)
 
 
-@pytest.mark.nightly
-@pytest.mark.parametrize("entry", [np.nan, np.inf, 1e200, 1e308, 5e-324])
-def test_rows_that_have_no_length_in_floats_make_no_pair_of_nonsense(entry):
-    rows = np.full((4, 2), entry)
-    for model in (logistic(), logistic().set_params(data_norm=1e3)):
-        if np.isfinite(entry):
-            assert audit(model, rows, LABELS, runs=10, sees="queries").epsilon_lower_bound >= 0
-        else:
-            with pytest.raises(ValueError, match=r"NaN|infinity"):
-                audit(model, rows, LABELS, runs=10, sees="queries")
-
-
 QUESTION = GradientQuery(Problem(Logistic(), 1, 1, RowBounds(1.0)), np.zeros(1), 0.25)
 ROW = DenseRows(np.ones((1, 1)), np.zeros(1))
 
@@ -345,20 +290,3 @@ def test_progress_is_printed_if_asked_for(sees, capsys):
         audit(logistic(), X, LABELS, sees=sees, runs=10, **options)
         printed = "".join(capsys.readouterr())
         assert ("[Parallel(n_jobs=1)]" in printed) == bool(verbose)
-
-
-@pytest.mark.nightly
-def test_processes_share_the_work(tmp_path):
-    def noted(model):
-        (tmp_path / str(os.getpid())).touch()
-        return float(model.coef_[0, 0])
-
-    for jobs in (1, 2):
-        audit(logistic(), X, LABELS, other=FLIPPED, runs=10, n_jobs=jobs, statistic=noted)
-        found = {int(path.name) for path in tmp_path.iterdir()}
-        assert (os.getpid() in found) == (jobs == 1)
-        assert found
-        for path in tmp_path.iterdir():
-            path.unlink()
-    result = audit(logistic(), X, LABELS, sees="queries", runs=1000, n_jobs=2)
-    assert result.runs == 1000

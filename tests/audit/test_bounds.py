@@ -60,17 +60,6 @@ def test_bounds_tend_to_the_truth():
     )
 
 
-def test_the_gaussian_bound_is_the_epsilon_of_its_mu():
-    counts = Counts(100, 1000, 200, 1000)
-    assert counts.bound("gaussian", 1e-5, 0.05) == gdp.epsilon(counts.mu(0.05), 1e-5)
-    assert counts.bound("clopper_pearson", 1e-5, 0.05) == counts.epsilon(1e-5, 0.05)
-
-
-def test_errors_are_counted_on_their_sides():
-    first, second = np.array([0.0, 1.0, 2.0]), np.array([1.0, 2.0, 3.0, 4.0])
-    assert count(first, second, 1.0) == Counts(1, 3, 1, 4)
-
-
 def test_what_is_no_number_is_called_the_same_on_both_sides():
     nothing = np.full(5, np.nan)
     assert count(nothing, nothing, 0.0) == Counts(0, 5, 5, 5)

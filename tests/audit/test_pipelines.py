@@ -9,14 +9,12 @@ from by_night import by_night
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import make_pipeline, make_union
-from sklearn.preprocessing import FunctionTransformer, Normalizer, OneHotEncoder, StandardScaler
+from sklearn.preprocessing import Normalizer, OneHotEncoder, StandardScaler
 
 import skdp
 from skdp import DPLogisticRegression
 from skdp.audit import DivergedError, FitProgram, audit
-from skdp.model_selection import DPGridSearchCV
 from skdp.preprocessing import DPStandardScaler
-from skdp.privacy import RowScore
 from skdp.privacy.accounting import gdp
 from skdp.privacy.mechanisms import GaussianMechanism
 from skdp.reporting import TABLE
@@ -84,14 +82,6 @@ def test_rows_of_the_second_step_are_those_of_the_released_first_one():
     result = audit(make_pipeline(scaler(), logistic()), X, LABELS, runs=60_000)
     claimed = gdp.mu(result.epsilon, result.delta)
     assert 0.6 * claimed < result.mu_lower_bound
-    assert not result.at(SURE).refuted
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize("sees", ["answers", "model"])
-def test_whole_fits_of_pipelines_are_looked_at(sees):
-    result = audit(make_pipeline(scaler(), logistic()), X, LABELS, sees=sees, runs=12)
-    assert result.sees == sees
     assert not result.at(SURE).refuted
 
 
@@ -218,19 +208,6 @@ def test_a_published_trace_of_the_rows_is_caught(monkeypatch):
     check_leaks(audit(make_pipeline(Normalizer(), logistic()), X, LABELS), "coef_")
 
 
-def test_no_trace_hides_where_another_has_lain(monkeypatch):
-    honest = DPLogisticRegression.fit
-
-    def leaking(self, X, y=None, *args, **options):
-        honest(self, X, y, *args, **options)
-        self.traces_ = [np.array([k, [float(np.sum(y))]], dtype=object) for k in range(200)]
-        return self
-
-    monkeypatch.setattr(DPLogisticRegression, "fit", leaking)
-    leaks = audit(make_pipeline(Normalizer(), logistic()), X, LABELS).leaks
-    assert sum("traces_" in part for part in leaks) == 200
-
-
 @pytest.mark.parametrize("adjacency", ["replace_one", "zero_out"])
 def test_one_query_more_for_some_rows_is_caught(adjacency, monkeypatch):
     honest = DPLogisticRegression.fit
@@ -244,45 +221,10 @@ def test_one_query_more_for_some_rows_is_caught(adjacency, monkeypatch):
     check_leaks(audit(logistic(adjacency=adjacency), X, LABELS), "query 1, gradient")
 
 
-def by_target(model, X, y):
-    """A score for each row that depends on its target alone."""
-    return np.asarray(y, dtype=float)
-
-
-@pytest.mark.nightly
-@pytest.mark.filterwarnings("ignore:DPGridSearchCV compares scores:UserWarning")
-def test_exact_scores_of_a_search_are_caught(monkeypatch):
-    """What is published without noise differs in every run in which something was tried.
-
-    No trial at all, about one run in three, looks the same under both data sets; with 112 runs of
-    each counted, the bound stays above 2 but for less than one chance in a billion.
-    """
-    model = DPGridSearchCV(
-        logistic(), {"C": [1.0]}, scoring=by_target, score_range=(0, 1), epsilon=1.0, delta=1e-5
-    )
-    flipped = X, np.where(np.arange(20) == 0, 1, LABELS)
-    found = audit(model, X, LABELS, other=flipped, runs=20)
-    assert not found.at(SURE).refuted
-
-    def exact(self, estimator, X, y, mu, adjacency, noise):
-        return float(np.mean(by_target(estimator, X, y)))
-
-    monkeypatch.setattr(RowScore, "noisy_mean", exact)
-    found = audit(model, X, LABELS, other=flipped, runs=150)
-    assert found.sees == "winner"
-    assert found.at(0.999).refuted
-
-
 @pytest.mark.filterwarnings("ignore:The pipeline publishes more")
 def test_steps_without_a_receipt_are_refused():
     with pytest.raises(ValueError, match="standardscaler learns means"):
         audit(make_pipeline(StandardScaler(), logistic()), X, LABELS)
-
-
-def test_free_steps_do_not_hide_a_row():
-    model = make_pipeline(FunctionTransformer(np.tanh), logistic())
-    result = audit(model, X, LABELS, runs=4000)
-    assert not result.at(SURE).refuted
 
 
 class Timed(TransformerMixin, BaseEstimator):
@@ -322,3 +264,16 @@ def test_what_cannot_be_repeated_is_told_from_what_leaks():
     recording = program.record()
     with pytest.raises(DivergedError, match="query 1, gradient, has another public content"):
         program.replay(recording, 1)
+
+
+def test_no_trace_hides_where_another_has_lain(monkeypatch):
+    honest = DPLogisticRegression.fit
+
+    def leaking(self, X, y=None, *args, **options):
+        honest(self, X, y, *args, **options)
+        self.traces_ = [np.array([k, [float(np.sum(y))]], dtype=object) for k in range(200)]
+        return self
+
+    monkeypatch.setattr(DPLogisticRegression, "fit", leaking)
+    leaks = audit(make_pipeline(Normalizer(), logistic()), X, LABELS).leaks
+    assert sum("traces_" in part for part in leaks) == 200

@@ -135,3 +135,10 @@ def test_zero_out_leaves_the_row_out():
     )
     assert result.ratio >= 0.85
     assert not result.at(SURE).refuted
+
+
+def test_an_answer_that_the_row_does_not_move_tells_nothing():
+    example = EXAMPLES[GradientQuery][1][0]
+    first, second = (DenseRows(example.X, example.y) for _ in range(2))
+    result = audit_query(example.query, first, second, epsilon=EPSILON, delta=DELTA, runs=100)
+    assert not result.at(SURE).epsilon_lower_bound

@@ -4,14 +4,10 @@ import warnings
 
 import numpy as np
 import pytest
-from by_night import by_night
-from scipy.stats import uniform
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import Normalizer
 
 from skdp import DPLogisticRegression
-from skdp.audit import audit, released_numbers
-from skdp.model_selection import DPGridSearchCV, DPRandomizedSearchCV
+from skdp.audit import audit
+from skdp.model_selection import DPGridSearchCV
 from skdp.preprocessing import DPMinMaxScaler, DPStandardScaler
 from skdp.solvers import GD
 
@@ -42,31 +38,6 @@ def test_searches_are_audited_by_a_statistic_of_the_winner():
     assert type(result.adjacency) is str
     assert result.epsilon == pytest.approx(8.0)
     assert result.bound == "clopper_pearson"
-    assert not result.at(SURE).refuted
-
-
-@pytest.mark.nightly
-def test_searches_are_audited_by_what_their_winner_publishes():
-    """The score, marks of the chosen parameters, and coefficients; a pair is found."""
-    model = search(epsilon=8.0, delta=1e-5)
-    result = audit(model, X, LABELS, runs=12)
-    assert result.sees == "winner"
-    assert "the bound is coarse" in str(result)
-    assert not result.at(SURE).refuted
-    found = model.fit(X, LABELS)
-    numbers = released_numbers(found)
-    assert numbers[0] == found.best_score_
-    assert numbers[1:3].tolist() == [found.best_params_["C"] == C for C in (1.0, 10.0)]
-    np.testing.assert_array_equal(numbers[3:5], found.best_estimator_.coef_[0])
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize("space", [[1.0, 10.0], *by_night(uniform(1, 9))], ids=["listed", "drawn"])
-def test_so_are_random_searches_and_pipelines_that_hold_a_search(space):
-    options = {"validation": (X, LABELS), "epsilon": 8.0, "delta": 1e-5}
-    drawn = DPRandomizedSearchCV(logistic(), {"C": space}, **options)
-    result = audit(make_pipeline(Normalizer(), drawn), X, LABELS, runs=10)
-    assert result.sees == "winner"
     assert not result.at(SURE).refuted
 
 

@@ -116,11 +116,6 @@ def test_other_number_of_features_is_refused_at_prediction(make):
     refused(lambda: make().fit(X, Y).predict(X[:, :2]), "X has 2 features", "expecting 3 features")
 
 
-@both
-def test_prediction_before_fit_is_refused(make):
-    refused(lambda: make().predict(X), "not fitted yet")
-
-
 def target_with(value, dtype=object):
     y = Y.astype(dtype)
     y[5] = value
@@ -157,15 +152,6 @@ def test_unknown_labels_are_refused_without_naming_them(y):
 def test_continuous_labels_are_refused():
     refused(lambda: classifier().fit(X, Y + NUMBER), "needs labels among the 2 classes")
     refused(lambda: classifier(classes=None).fit(X, Y + X[:, 0]), "Unknown label type")
-
-
-def test_labels_of_two_kinds_are_refused():
-    refused(lambda: classifier().fit(X, target_with(SECRET)), error=(TypeError, ValueError))
-
-
-@pytest.mark.filterwarnings("ignore::skdp.PrivacyLeakWarning")
-def test_one_class_is_refused():
-    refused(lambda: classifier(classes=None).fit(X, 0 * Y), "at least 2 classes, got 1 class")
 
 
 @pytest.mark.parametrize(
@@ -371,13 +357,6 @@ def test_extreme_targets_give_a_finite_model(value, target_bounds):
         assert np.isfinite(model.intercept_)
 
 
-@pytest.mark.filterwarnings("ignore:The share of the budget set aside:UserWarning")
-@both
-def test_one_row_is_enough(make):
-    for options in ({}, {"data_norm": None}):
-        assert np.isfinite(make(**options).fit(X[:1], Y[:1]).coef_).all()
-
-
 @pytest.mark.parametrize(
     ("epsilon", "delta"), [(1e-10, 1e-5), (1e9, 1e-5), (1.0, 1e-300), (1.0, 0.999)]
 )
@@ -386,22 +365,6 @@ def test_extreme_budgets_give_a_finite_model(make, epsilon, delta):
     model = make(epsilon=epsilon, delta=delta, solver=GD(steps=20)).fit(X, Y)
     assert np.isfinite(model.coef_).all()
     assert model.privacy_spent_.epsilon <= epsilon
-
-
-@pytest.mark.nightly
-@both
-def test_largest_budget_gives_a_finite_model_in_few_steps(make):
-    model = make(epsilon=1e9).fit(X, Y)
-    assert np.isfinite(model.coef_).all()
-    assert np.max(model.n_iter_) < 50_000
-
-
-@both
-def test_missing_values_call_for_a_constant_and_not_for_the_mean(make):
-    with pytest.raises(ValueError, match="Input X contains NaN") as caught:
-        make().fit(with_entry(np.nan), Y)
-    assert "SimpleImputer(strategy='constant', keep_empty_features=True)" in str(caught.value)
-    assert "HistGradientBoosting" not in str(caught.value)
 
 
 def test_message_about_labels_names_the_estimators_that_recode_them():

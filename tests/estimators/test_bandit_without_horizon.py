@@ -251,3 +251,26 @@ def test_no_later_epoch_spends_more_than_its_budget_holds():
         with pytest.raises(ValueError, match="got other values of epsilon"):
             stream.partial_fit(*part(rows, FIRST, N))
     assert stream.privacy_spent_ == budget.spent == (1.0, 1e-5)
+
+
+@every_policy
+def test_each_user_is_in_one_epoch_alone(policy, monkeypatch):
+    check_disjoint(rows_of_sessions(monkeypatch, policy))
+
+
+def counted(monkeypatch, policy, persons, **options):
+    """Of each row of a run, in order: True if it counts."""
+    counts = []
+
+    def noted(honest, self, *rows):
+        counts.extend(np.asarray(rows[3], dtype=bool).tolist())
+        honest(self, *rows)
+
+    adding(monkeypatch, noted)
+    bandit(policy, **options).partial_fit(*log(), privacy_unit=persons)
+    return counts
+
+
+def test_who_has_come_in_one_epoch_counts_in_no_other(monkeypatch):
+    persons = np.arange(N) % (N // 2)
+    assert counted(monkeypatch, "ftrl", persons) == [True] * (N // 2) + [False] * (N // 2)

@@ -446,28 +446,3 @@ def test_sampling_is_acting():
     models = [bandit().partial_fit(*part(rows, 0, 100)) for _ in range(2)]
     np.testing.assert_array_equal(models[0].sample(rows[0]), models[1].act(rows[0]))
     assert models[0]._turn == N
-
-
-def test_a_log_with_uneven_propensities_says_what_the_fitted_rule_would_earn():
-    """By weights that are right, and not by weights that are not."""
-    X, _, _ = log(20_000)
-    rng = np.random.default_rng(1)
-    likely = 0.15 + 0.7 * (X[:, 1] > 0)
-    a = np.where(rng.random(len(X)) < likely, "a", "b")
-    p = np.where(a == "a", likely, 1 - likely)
-    means = 0.5 + 0.4 * X[:, :1] * [1, -1]
-    r = (rng.random(len(X)) < means[np.arange(len(X)), (a == "b").astype(int)]).astype(float)
-    model = bandit(epsilon=2.0).fit(X[:10_000], a[:10_000], r[:10_000])
-    late = slice(10_000, None)
-    choice = model.predict(X[late])
-    truth = means[late][np.arange(10_000), (choice == "b").astype(int)].mean()
-    assert truth > 0.68  # 0.7 at best
-    agrees, q = choice == a[late], model.decision_function(X[late])
-    of_choice, of_log = (np.where(arms == "a", *q.T) for arms in (choice, a[late]))
-    inverse_propensities = agrees / p[late] * r[late]
-    doubly_robust = of_choice + agrees / p[late] * (r[late] - of_log)
-    for terms in (inverse_propensities, doubly_robust):
-        assert abs(terms.mean() - truth) < 4 * terms.std() / 100 < 0.1
-    assert doubly_robust.std() < inverse_propensities.std()
-    even = agrees / 0.3 * r[late]
-    assert abs(even.mean() - truth) > 0.1

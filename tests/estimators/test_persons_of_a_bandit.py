@@ -113,14 +113,6 @@ def test_a_checkpoint_goes_on_counting(options, tmp_path):
     np.testing.assert_array_equal(taken.coef_, whole.coef_)
 
 
-@every_policy
-def test_pickles_hold_no_labels_of_persons(options):
-    model = fed(bandit(max_visits=2, **options))
-    assert b"the person" not in pickle.dumps(model)
-    assert "the person" not in repr(model)
-    assert not any("the person" in repr(v) for k, v in vars(model).items() if k.endswith("_"))
-
-
 def test_budgets_of_privacy_units_hold_a_stream():
     with PrivacyBudget(2.0, 1e-4, privacy_unit=True) as budget:
         model = bandit(max_visits=2, **POLICIES["blocks"])
@@ -150,11 +142,6 @@ def test_persons_are_named_in_all_calls_or_in_none():
             getattr(model, learn)(*rows, privacy_unit=[*PERSONS[:8], None])
 
 
-def test_a_bandit_that_is_not_private_takes_persons_too():
-    model = fed(bandit(max_visits=3, **POLICIES["blocks"] | {"epsilon": float("inf")}))
-    assert model.privacy_spent_.epsilon == float("inf")
-
-
 @every_policy
 def test_labels_of_another_type_are_refused_before_anything_is_learned(options, tmp_path):
     model = bandit(**options)
@@ -169,3 +156,16 @@ def test_labels_of_another_type_are_refused_before_anything_is_learned(options, 
     with pytest.raises(ValueError, match="labels of one type in all rows"):
         model.partial_fit(*rows, privacy_unit=numbers.astype(str))
     assert model.partial_fit(*rows, privacy_unit=numbers.astype(np.int8)).n_seen_ == 40
+
+
+@every_policy
+def test_pickles_hold_no_labels_of_persons(options):
+    model = fed(bandit(max_visits=2, **options))
+    assert b"the person" not in pickle.dumps(model)
+    assert "the person" not in repr(model)
+    assert not any("the person" in repr(v) for k, v in vars(model).items() if k.endswith("_"))
+
+
+def test_a_bandit_that_is_not_private_takes_persons_too():
+    model = fed(bandit(max_visits=3, **POLICIES["blocks"] | {"epsilon": float("inf")}))
+    assert model.privacy_spent_.epsilon == float("inf")

@@ -1,11 +1,9 @@
 """Fits with delta = 0: what they promise, what they refuse, and how they add up."""
 
-import pickle
 from math import inf
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 import skdp
@@ -20,12 +18,10 @@ from skdp import (
     evaluate,
     privacy_spent,
 )
-from skdp.audit import audit
 from skdp.model_selection import DPGridSearchCV
 from skdp.preprocessing import DPMinMaxScaler, DPStandardScaler
-from skdp.privacy.rows import Chunks
 from skdp.solvers import SOLVERS, ObjectivePerturbation
-from skdp.testing import check_parts, exact_fit
+from skdp.testing import check_parts
 
 N, D = 300, 3
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.SeededNoiseWarning")
@@ -88,16 +84,6 @@ def test_fits_learn_at_ordinary_budgets():
     assert model.fit(many, labels).score(many, labels) > 0.85
     model = DPLinearRegression(**NUMBERS, random_state=0)
     assert model.fit(many, real).score(many, real) > 0.8
-
-
-def test_all_layouts_of_rows_give_the_same_model():
-    fitted = DPLogisticRegression(**CLASSES, random_state=0).fit(X, LABELS)
-    for given in (
-        (sp.csr_array(X), LABELS),
-        (Chunks([(X[:90], LABELS[:90]), (X[90:], LABELS[90:])]),),
-    ):
-        other = DPLogisticRegression(**CLASSES, random_state=0).fit(*given)
-        np.testing.assert_allclose(other.coef_, fitted.coef_, atol=1e-6)
 
 
 def test_weights_of_rows_count_and_cost_nothing_more():
@@ -262,36 +248,6 @@ def test_a_privacy_budget_with_a_delta_takes_pure_epsilon_beside_others(accounti
     assert budget.spent.epsilon <= 1.0
 
 
-def test_without_noise_it_is_the_same_path():
-    make, y = MODELS["linear"]
-    with pytest.warns(skdp.NoPrivacyWarning):
-        fitted = make(epsilon=inf).fit(X, y)
-    assert fitted.privacy_spent_ == (inf, 0.0)
-    np.testing.assert_allclose(fitted.coef_, LinearRegression().fit(X, y).coef_, atol=0.1)
-    assert exact_fit(make(), X, y).spent() == (inf, 0.0)
-
-
-def test_the_receipt_travels():
-    make, y = MODELS["logistic"]
-    fitted = make().fit(X, y)
-    travelled = pickle.loads(pickle.dumps(fitted))
-    assert travelled.privacy_spent_ == fitted.privacy_spent_
-    assert travelled.privacy_ledger_ == fitted.privacy_ledger_
-
-
-def test_a_zero_with_a_sign_is_zero():
-    fitted = DPLogisticRegression(**CLASSES | {"delta": -0.0}).fit(X, LABELS)
-    assert [str(fitted.delta_), str(fitted.privacy_spent_.delta)] == ["0.0", "0.0"]
-    assert "-0" not in f"{fitted.plan_}"
-    assert str(PrivacyBudget(epsilon=1.0, delta=-0.0).delta) == "0.0"
-
-
-@pytest.mark.parametrize("zero", [0, -0.0, np.float64(0), np.float32(0)], ids=repr)
-def test_zeros_of_all_types_are_told_who_takes_them(zero):
-    with pytest.raises(ValueError, match="only fits of DPLogisticRegression"):
-        DPStandardScaler(delta=zero, bounds=(-1, 1)).fit(X)
-
-
 def test_several_targets_and_persons_who_come_back_are_told_to_leave_delta_out():
     with pytest.raises(ValueError, match=r"with delta=0 needs one target a row, got 2\. Fit one"):
         DPLinearRegression(**NUMBERS).fit(X, np.column_stack([REAL, REAL]))
@@ -299,13 +255,3 @@ def test_several_targets_and_persons_who_come_back_are_told_to_leave_delta_out()
     model = DPLogisticRegression(**CLASSES, max_visits=2)
     with pytest.raises(ValueError, match=r"needs max_visits=1 with delta=0, .* leave delta out"):
         model.partial_fit(X, LABELS, privacy_unit=persons)
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize("kind", ["logistic", "linear"])
-def test_an_audit_does_not_refute_the_claim(kind):
-    make, y = MODELS[kind]
-    # With certainty enough for many audits of honest mechanisms.
-    result = audit(make(epsilon=2.0), X[:30], y[:30], sees="queries", runs=400).at(1 - 1e-7)
-    assert (result.epsilon, result.delta) == (2.0, 0.0)
-    assert not result.refuted

@@ -3,11 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-import sklearn
 from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV, KFold
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import Normalizer
 
 from skdp import DPLassoRegressor, DPLinearRegression, DPLogisticRegression, DPSVMClassifier
 from skdp.privacy.accounting import gdp
@@ -61,14 +57,6 @@ def test_without_sites_rows_are_shared_out_among_nodes(model):
     X, y, _ = targets(model)
     fitted = clone(model).set_params(solver=DDA(n_nodes=5)).fit(X, y)
     assert [event.part.label for event in fitted.privacy_ledger_] == [0, 1, 2, 3, 4]
-
-
-def test_several_classes():
-    X, *_ = data()
-    y = (X @ np.random.default_rng(1).normal(size=(4, 3))).argmax(axis=1)
-    for kind in (DPLogisticRegression, DPSVMClassifier):
-        model = kind(**{**CLASSES, "classes": [0, 1, 2], "epsilon": 20.0}, solver=DDA(n_nodes=3))
-        assert model.fit(X, y).score(X, y) > 0.7
 
 
 def test_sparse_rows_ask_the_same_queries_of_the_same_sites():
@@ -145,30 +133,6 @@ def test_solvers_see_noisy_vectors_and_public_facts_alone():
     transcript = record_fit(DPLogisticRegression(**CLASSES, solver=DDA(n_nodes=4)), X, y)
     assert {name for name, *_ in transcript.entries} == {"site_gradients"}
     assert {answer.shape for *_, answer in transcript.entries} == {(4, 5)}
-
-
-@pytest.fixture
-def routing():
-    with sklearn.config_context(enable_metadata_routing=True):
-        yield
-
-
-@pytest.mark.nightly
-def test_pipelines_and_searches_pass_groups(routing):
-    X, y, _, sites = data()
-    model = DPLogisticRegression(**CLASSES).set_fit_request(sites=True)
-    pipeline = make_pipeline(Normalizer(), model).fit(X, y, sites=sites)
-    assert len(pipeline[-1].privacy_ledger_) == 3
-    search = GridSearchCV(pipeline, {"dplogisticregression__C": [0.1, 1.0]}, cv=KFold(2))
-    search.fit(X, y, sites=sites)
-    assert len(search.best_estimator_[-1].privacy_ledger_) == 3
-
-
-def test_groups_that_nobody_asked_for_are_not_passed_on(routing):
-    X, y, _, sites = data()
-    model = DPLogisticRegression(**CLASSES).set_fit_request(sites=False)
-    with pytest.raises(TypeError, match="unexpected argument"):
-        make_pipeline(Normalizer(), model).fit(X, y, sites=sites)
 
 
 def test_labels_of_people_as_sites_are_told_what_is_protected():

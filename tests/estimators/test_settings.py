@@ -9,10 +9,8 @@ import sklearn
 
 from skdp import DPLinearRegression, DPLogisticRegression, PrivacyLeakWarning
 from skdp.privacy.rows import Chunks
-from skdp.testing import exact_fit
 
 N, D = 60, 3
-LARGEST = np.finfo(np.float64).max
 
 
 def make_data():
@@ -58,49 +56,6 @@ def test_rows_that_are_not_finite_are_refused_also_if_scikit_learn_trusts_them(m
     with pytest.raises(ValueError, match=r"Input X contains (NaN|infinity)"):
         make().fit(*way(rows, Y))
     assert sklearn.get_config()["assume_finite"]
-
-
-@pytest.mark.usefixtures("trusting")
-@both
-def test_rows_that_are_not_finite_are_refused_at_prediction(make):
-    with pytest.raises(ValueError, match="Input X contains NaN"):
-        make().fit(X, Y).predict(np.full((2, D), np.nan))
-
-
-@pytest.mark.parametrize("bad", [np.nan, np.inf])
-@pytest.mark.usefixtures("trusting")
-@each_way
-def test_targets_that_are_not_finite_are_refused(way, bad):
-    y = Y.astype(float)
-    y[7] = bad
-    with pytest.raises(ValueError, match="y contains"):
-        regressor().fit(*way(X, y))
-
-
-@pytest.mark.parametrize("entry", [LARGEST, 1e-320], ids=["huge", "tiny"])
-@pytest.mark.parametrize("alarm", ["warn", "raise"])
-@each_way
-@both
-def test_extreme_rows_are_met_in_silence(make, way, alarm, entry):
-    # Sums over opposite ones overflow in either direction, and are not a number in the end.
-    rows = X.copy()
-    rows[:20], rows[20:40] = entry, -entry
-    y = Y if make is classifier else np.where(np.arange(N) % 2, entry, -entry)
-    with np.errstate(all=alarm), warnings.catch_warnings():
-        warnings.simplefilter("error")
-        make()._open(*way(rows, y), *([None] if way is WAYS["chunks"] else []))
-
-
-def test_parts_of_a_sparse_entry_may_overflow_in_their_sum():
-    parts = sp.csr_array((np.full(2 * N, 1e308), np.zeros(2 * N, int), np.arange(0, 2 * N + 1, 2)))
-    whole = sp.csr_array(np.full((N, 1), 1e308))
-    models = [exact_fit_of(classifier(epsilon=10.0), rows) for rows in (parts, whole)]
-    np.testing.assert_allclose(models[0].coef_, models[1].coef_, rtol=1e-12)
-
-
-def exact_fit_of(model, rows):
-    exact_fit(model, rows, Y)
-    return model
 
 
 def test_how_many_labels_differ_is_said_only_where_they_are_read_off():

@@ -6,12 +6,9 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from sklearn.compose import TransformedTargetRegressor
 from sklearn.exceptions import DataConversionWarning
 from sklearn.linear_model import LinearRegression
 from sklearn.metrics import r2_score
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 from sklearn.utils import get_tags
 
 import skdp
@@ -114,15 +111,6 @@ def test_other_solvers_take_several_targets(solver):
     assert model(solver=solver, epsilon=8.0).fit(X, Y).score(X, Y) > 0.5
 
 
-def test_layouts_of_rows_give_the_same_model_but_for_rounding():
-    expected = quick().fit(X, Y).coef_
-    chunks = Chunks([(X[:1000], Y[:1000]), (X[1000:], Y[1000:])])
-    for rows in ((X, FRAME), (sp.csr_array(X), Y), (X, Y.tolist()), (chunks, None)):
-        np.testing.assert_allclose(quick().fit(*rows).coef_, expected, rtol=1e-6)
-    weighted = quick().fit(X, Y, sample_weight=np.ones(N))
-    assert weighted.coef_.shape == (T, D)
-
-
 def test_dask_collections_are_fitted_predicted_and_scored():
     da = pytest.importorskip("dask.array")
     rows, targets = da.from_array(X, chunks=(1000, D)), da.from_array(Y, chunks=(1000, 1))
@@ -154,13 +142,6 @@ def test_bounds_go_by_name_for_all_targets_or_for_each():
 def test_other_bounds_are_refused(bounds, match):
     with pytest.raises(ValueError, match=match):
         quick(target_bounds=bounds).fit(X, FRAME)
-
-
-def test_bounds_of_each_target_need_a_table():
-    with pytest.raises(ValueError, match=r"pair of finite numbers"):
-        quick(target_bounds=([0.0], [1.0])).fit(X, Y[:, 0])
-    with pytest.raises(ValueError, match="no names"):
-        quick(target_bounds={"first": (0, 1)}).fit(X, Y)
 
 
 def test_bounds_far_from_a_target_warn_of_that_target():
@@ -206,16 +187,6 @@ def test_models_travel_and_are_reported():
         fitted = quick(target_bounds=(-1, 1)).fit(X, y)
         np.testing.assert_allclose(fitted.to_sklearn().predict(X), fitted.predict(X))
         assert fitted.to_sklearn().predict(X).shape == y.shape
-
-
-def test_tools_around_a_model_take_several_targets():
-    pipeline = make_pipeline(StandardScaler(), LinearRegression())
-    private = skdp.privatize(pipeline, epsilon=1.0, target_bounds=(-7, 9)).fit(X, Y)
-    assert private.score(X, Y) > 0.9
-    turned = TransformedTargetRegressor(
-        quick(target_bounds=(-9, 9)), func=np.negative, inverse_func=np.negative
-    )
-    assert turned.fit(X, Y).predict(X).shape == (N, T)
 
 
 class Still(Solver):
@@ -269,10 +240,6 @@ def test_what_cannot_be_done_is_refused_in_a_sentence_that_quotes_nothing(call, 
     with pytest.raises(ValueError, match=match) as caught:
         call()
     assert "spam" not in str(caught.value)
-
-
-def test_coefficients_may_be_held_non_negative():
-    assert quick(positive=True).fit(X, Y).coef_.min() >= 0
 
 
 @pytest.mark.parametrize(

@@ -7,12 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-import sklearn
 from sklearn.base import clone
-from sklearn.ensemble import BaggingClassifier
-from sklearn.model_selection import GridSearchCV, cross_validate
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import Normalizer
 
 from skdp import (
     DPLassoRegressor,
@@ -62,13 +57,6 @@ def assert_equal(one, other, rtol=0.0):
     np.testing.assert_allclose(one.coef_, other.coef_, rtol=rtol)
     np.testing.assert_allclose(one.intercept_, other.intercept_, rtol=max(rtol, 1e-300))
     assert one.privacy_ledger_ == other.privacy_ledger_
-
-
-@every_model
-def test_without_weights_their_bound_means_nothing(model):
-    plain = clone(model).set_params(max_weight=1.0)
-    assert_equal(fitted(plain, None), fitted(model, None))
-    assert "total_weight" not in {event.query for event in fitted(model, None).privacy_ledger_}
 
 
 @every_model
@@ -234,43 +222,3 @@ def test_rows_that_wait_take_their_weights_along(tmp_path):
     save_checkpoint(model, tmp_path / "stream")
     model = load_checkpoint(tmp_path / "stream").set_params(random_state=0)
     assert_equal(stream(options, model=model, start=90), expected)
-
-
-@pytest.fixture
-def routing():
-    with sklearn.config_context(enable_metadata_routing=True):
-        yield
-
-
-@every_model
-def test_scikit_learn_passes_weights_on(routing, model):
-    y = target(model)
-    asks = clone(model).set_fit_request(sample_weight=True).set_score_request(sample_weight=True)
-    pipeline = make_pipeline(Normalizer(), asks).fit(X, y, sample_weight=WEIGHTS)
-    direct = clone(model).fit(Normalizer().fit_transform(X), y, WEIGHTS)
-    assert_equal(pipeline[-1], direct)
-    weighted = pipeline.score(X, y, sample_weight=WEIGHTS)
-    assert weighted == direct.score(Normalizer().fit_transform(X), y, WEIGHTS)
-    assert weighted != pipeline[-1].score(Normalizer().fit_transform(X), y)
-
-    search = GridSearchCV(asks, {"max_weight": [1.0, 2.0]}, cv=2).fit(X, y, sample_weight=WEIGHTS)
-    assert "total_weight" in {e.query for e in search.best_estimator_.privacy_ledger_}
-    scores = cross_validate(asks, X, y, params={"sample_weight": WEIGHTS}, cv=2)
-    plain = cross_validate(clone(model), X, y, cv=2)
-    assert np.all(scores["test_score"] != plain["test_score"])
-
-
-@every_model
-def test_weights_that_nobody_asked_for_are_not_passed_on(routing, model):
-    deaf = clone(model).set_fit_request(sample_weight=False)
-    with pytest.raises(TypeError, match="unexpected argument"):
-        make_pipeline(Normalizer(), deaf).fit(X, target(model), sample_weight=WEIGHTS)
-    asks = clone(model).set_partial_fit_request(sample_weight=True)
-    assert asks.get_metadata_routing().partial_fit.requests["sample_weight"] is True
-
-
-def test_bagging_counts_rows_by_weights_instead_of_repeating_them():
-    # A row that is drawn twice is one record of twice the weight, not two records.
-    model = DPLogisticRegression(**{**CLASSIFIER, "max_weight": 3.0})
-    bags = BaggingClassifier(model, n_estimators=2, random_state=0).fit(X, BINARY)
-    assert bags.predict(X).shape == (N,)

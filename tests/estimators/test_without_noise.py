@@ -32,7 +32,7 @@ from skdp.preprocessing import (
 from skdp.privacy import SystemNoise
 from skdp.privacy.accounting import NonPrivateEvent
 from skdp.problem.constraints import L1Ball
-from skdp.solvers import DDA, GD, SOLVERS, FrankWolfe
+from skdp.solvers import GD, SOLVERS, FrankWolfe
 
 N, D = 200, 4
 pytestmark = [
@@ -169,13 +169,6 @@ def test_scalers_go_without_noise(scaler):
         np.testing.assert_allclose(made[0].var_, X.var(axis=0), rtol=1e-4)
 
 
-def test_rows_that_come_again_in_a_stream_without_noise_cost_nothing_more():
-    model = DPLogisticRegression(**CLASSES, epsilon=inf, solver=FEW)
-    for _ in range(2):
-        model.partial_fit(X, LABELS)
-    assert isinf(model.privacy_spent_.epsilon)
-
-
 def test_streams_stay_without_noise_in_a_checkpoint(tmp_path):
     def stream():
         model = DPLogisticRegression(**CLASSES, solver="ftrl", horizon=N, epsilon=inf)
@@ -208,18 +201,6 @@ def test_bandits_learn_without_noise_also_from_a_checkpoint(policy, tmp_path):
     np.testing.assert_allclose(resumed.coef_, straight.coef_, rtol=1e-9)
 
 
-def test_sites_in_one_process_go_without_noise():
-    model = DPLogisticRegression(**CLASSES, epsilon=inf, solver=DDA(noise="pairwise", rounds=10))
-    model.fit(X, LABELS, sites=np.arange(N) % 4)
-    says_that_it_is_not_private(model)
-
-
-def test_a_private_fit_from_a_model_without_privacy_is_not_private():
-    model = DPLogisticRegression(**CLASSES, epsilon=inf, warm_start=True, solver=FEW).fit(X, LABELS)
-    model.set_params(epsilon=1.0).fit(X, LABELS)
-    assert isinf(model.privacy_spent_.epsilon)
-
-
 @pytest.mark.parametrize("accounting", ["auto", "gaussian", "renyi", "sums"])
 def test_a_budget_refuses_it_before_rows_are_read(accounting):
     with PrivacyBudget(epsilon=1e9, delta=0.1, accounting=accounting) as budget:
@@ -247,3 +228,9 @@ def test_no_finite_epsilon_is_without_noise_or_without_a_finite_spend():
     assert model.privacy_spent_.epsilon <= 1e9
     assert NonPrivateEvent not in {type(event) for event in model.privacy_ledger_}
     assert json.dumps(model.privacy_spent_)
+
+
+def test_a_private_fit_from_a_model_without_privacy_is_not_private():
+    model = DPLogisticRegression(**CLASSES, epsilon=inf, warm_start=True, solver=FEW).fit(X, LABELS)
+    model.set_params(epsilon=1.0).fit(X, LABELS)
+    assert isinf(model.privacy_spent_.epsilon)

@@ -2,7 +2,6 @@
 
 import os
 import threading
-import time
 from math import isfinite
 
 import numpy as np
@@ -16,7 +15,6 @@ from skdp import (
     DPLinearRegression,
     DPLogisticRegression,
     DPSVMClassifier,
-    PrivacyBudget,
 )
 from skdp.preprocessing import (
     BoundsScaler,
@@ -118,18 +116,6 @@ def test_sparse_rows_in_mapped_files_are_used_and_not_written(name, tmp_path):
     assert [path.read_bytes() for _, path in parts] == contents
 
 
-def test_clocks_that_run_backwards_change_nothing(monkeypatch):
-    model, columns = MODELS["logistic"]
-    expected = used(model, columns)
-    ticks = iter(range(10**9, 0, -1))
-    for clock in ("time", "monotonic", "perf_counter", "time_ns", "monotonic_ns"):
-        monkeypatch.setattr(time, clock, lambda: next(ticks))
-    np.testing.assert_array_equal(used(model, columns), expected)
-    with PrivacyBudget(5.0, 1e-5) as ceiling:
-        ceiling.fit(clone(model), *columns)
-        assert ceiling.spent.epsilon == pytest.approx(1.0)
-
-
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 def test_a_derivative_that_is_no_number_neither_raises_nor_shows(value, monkeypatch):
     """Whether a row caused it must not be seen, so such a fit looks like any other."""
@@ -194,18 +180,6 @@ def test_a_fit_that_is_forked_in_the_middle_goes_on_with_other_noise(monkeypatch
     assert (other != model.coef_).all()
 
 
-def test_threads_and_fits_share_no_noise():
-    model = clone(MODELS["logistic"][0]).set_params(random_state=None)
-    fitted = [clone(model) for _ in range(4)]
-    threads = [threading.Thread(target=m.fit, args=(X, Y)) for m in fitted]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    coefficients = np.concatenate([m.coef_.ravel() for m in fitted])
-    assert len(np.unique(coefficients)) == coefficients.size
-
-
 SECRET = 0.7391264158
 
 
@@ -241,9 +215,13 @@ def test_rows_that_another_thread_changes_are_not_quoted(name, capsys):
     assert not [text for text in [*said, *capsys.readouterr()] if "73912" in text]
 
 
-@pytest.mark.parametrize("name", ["logistic", "linear", "bandit"])
-def test_a_number_in_place_of_targets_is_not_quoted(name):
-    model, columns = MODELS[name]
-    with pytest.raises((TypeError, ValueError)) as refused:
-        clone(model).fit(*columns[:-1], np.array(SECRET))
-    assert "73912" not in str(refused.value)
+def test_threads_and_fits_share_no_noise():
+    model = clone(MODELS["logistic"][0]).set_params(random_state=None)
+    fitted = [clone(model) for _ in range(4)]
+    threads = [threading.Thread(target=m.fit, args=(X, Y)) for m in fitted]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    coefficients = np.concatenate([m.coef_.ravel() for m in fitted])
+    assert len(np.unique(coefficients)) == coefficients.size

@@ -17,12 +17,6 @@ from fuzzing.targets_of_fits import (
     search_cases,
     transformer_cases,
 )
-from fuzzing.targets_of_streams import (
-    check_checkpoint,
-    check_stream,
-    checkpoint_cases,
-    stream_cases,
-)
 from fuzzing.targets_of_totals import check_nesting, check_total, nesting_cases, total_cases
 
 # By name: strategy, property, examples of a default test run.
@@ -34,8 +28,6 @@ FUZZED = {
     "evaluations": (evaluation_cases(), check_evaluation, 15),
     "accountants": (accountant_cases(), check_accountant, 200),
     "plans": (plan_cases(), check_plan, 60),
-    "checkpoints": (checkpoint_cases(), check_checkpoint, 10),
-    "streams": (stream_cases(), check_stream, 10),
     "totals": (total_cases(), check_total, 10),
     "nestings": (nesting_cases(), check_nesting, 10),
 }

@@ -50,15 +50,3 @@ def test_star_bound_is_attained_by_the_centre_of_a_star():
 def test_large_graphs_get_the_bound():
     edges = TOPOLOGIES["ring"].edges(200, np.random.default_rng(0))
     assert exposure(200, edges, 3.0, 1) == exposure_bound(200, edges, 3.0, 1)
-
-
-def test_price_of_masks_against_a_curator():
-    # Own noise has to be so much more than a curator's share, with one curious site.
-    assert 20 * exposure_of_all_pairs(19, 3.0) == pytest.approx(1.16, abs=0.005)
-    assert 100 * exposure_of_all_pairs(99, 3.0) == pytest.approx(1.12, abs=0.005)
-
-
-def test_without_honest_partners_masks_are_worth_nothing():
-    ring = TOPOLOGIES["ring"].edges(6, np.random.default_rng(0))
-    assert exposure(6, ring, 100.0, 2) == pytest.approx(1.0)
-    assert exposure_of_all_pairs(1, 100.0) == pytest.approx(1.0)

@@ -37,13 +37,6 @@ def test_all_pairs_and_none_for_them_are_the_exact_mean():
         np.testing.assert_allclose(mixed, expected, atol=1e-15)
 
 
-def test_metropolis_weights_of_a_star_by_hand():
-    W = Mixing(4, np.array([(0, 1), (0, 2), (0, 3)]), np.arange(4)).matrix()
-    expected = np.eye(4) * 0.75
-    expected[0, :] = expected[:, 0] = 0.25
-    np.testing.assert_allclose(W, expected)
-
-
 def test_rate_is_the_factor_by_which_a_ring_contracts():
     edges = TOPOLOGIES["ring"].edges(8, np.random.default_rng(0))
     mixing = Mixing(8, edges, np.arange(8))

@@ -41,22 +41,6 @@ def test_nobody_is_active_more_often_than_announced(schedule, seed):
         assert most <= rounds
 
 
-def test_random_rounds_ask_everyone_about_as_often():
-    # Standard deviation of a binomial with 2000 trials of 0.4: 22.
-    found = counts(drawn("random", rounds=2000))
-    assert np.abs(found - 800).max() < 4 * 22
-
-
-@pytest.mark.nightly
-def test_edges_are_all_equally_probable():
-    found = np.zeros((10, 10))
-    for r in drawn("edges", rounds=1125, n_active=2):
-        found[tuple(r.edges[0])] += 1
-    seen = found[np.triu_indices(10, 1)]
-    assert seen.sum() == 1125
-    assert np.abs(seen - 25).max() < 5 * 5
-
-
 def test_nodes_drop_out_at_the_rate_given_and_rounds_go_on_without_them():
     rounds = drawn("round_robin", n_active=10, rounds=1000, dropout=0.3)
     # Four standard deviations of 10000 trials.
@@ -64,9 +48,3 @@ def test_nodes_drop_out_at_the_rate_given_and_rounds_go_on_without_them():
     for r in rounds[:20]:
         gone = np.setdiff1d(np.arange(10), r.active)
         np.testing.assert_array_equal(r.mixing.matrix()[gone], np.eye(10)[gone])
-
-
-def test_rounds_are_a_function_of_the_public_rng():
-    a, b, c = (drawn("random", seed=s) for s in (3, 3, 4))
-    assert all(np.array_equal(r.active, s.active) for r, s in zip(a, b, strict=True))
-    assert not all(np.array_equal(r.active, s.active) for r, s in zip(a, c, strict=True))

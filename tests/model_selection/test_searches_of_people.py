@@ -5,7 +5,6 @@ import re
 import numpy as np
 import pytest
 import sklearn
-from sklearn.model_selection import GroupKFold, cross_val_score
 from sklearn.pipeline import make_pipeline
 
 import skdp
@@ -113,19 +112,3 @@ def test_lengths_that_differ_are_refused_without_being_told():
         with pytest.raises(ValueError, match="privacy_unit needs") as refused:
             DPGridSearchCV(MODEL, GRID).fit(wrong[0], wrong[1], privacy_unit=wrong[2])
         assert not re.search(r"\d", str(refused.value))
-
-
-def test_folds_of_scikit_learn_keep_people_together():
-    X, y, labels = people()
-    stores = []
-
-    def oracle(rows, *rest):
-        stores.append(rows)
-        return PrivateOracle(rows, *rest)
-
-    with sklearn.config_context(enable_metadata_routing=True), opened_by(oracle):
-        model = sklearn.clone(MODEL).set_fit_request(privacy_unit=True)
-        given = {"privacy_unit": labels, "groups": labels}
-        # Exact scores, which are not private: what is looked at is who is where.
-        cross_val_score(model, X, y, cv=GroupKFold(5), params=given)
-    assert [rows.n_samples for rows in stores] == [40] * 5

@@ -29,8 +29,9 @@ from budget_tasks import (
     model,
     share,
 )
-from planted_bugs.bug import REPLACE_ONE, ZERO_OUT, Bug, gives, sets
+from planted_bugs.bug import Bug, gives, sets
 from planted_bugs.noise import seeded
+from privacy.queries import test_limits
 from recomputed_spend import recomputed
 from sklearn.base import BaseEstimator, clone
 from sklearn.pipeline import make_pipeline
@@ -49,12 +50,10 @@ from skdp.privacy.accounting import (
     Site,
     SiteGaussianEvent,
     Spend,
-    ZeroConcentratedDP,
 )
 from skdp.privacy.rows import DenseRows
-from skdp.problem import ColumnBounds, InfluenceBounds, Problem, RowBounds, TargetBounds
-from skdp.problem.constraints import L1Ball
-from skdp.problem.losses import Logistic, Softmax, Squared
+from skdp.problem import Problem, RowBounds
+from skdp.problem.losses import Logistic
 from skdp.reporting import (
     Amount,
     ParallelComposition,
@@ -65,48 +64,9 @@ from skdp.reporting import (
     open_budgets,
 )
 from skdp.solvers import Spider
-from skdp.testing import check_pays_before_looking
 
 N, D = 4, 3
 LOGISTIC = Problem(Logistic(), N, D, RowBounds(2.0))
-SQUARED = Problem(
-    Squared(), N, D, RowBounds(2.0, target=TargetBounds(-1.0, 1.0), feature_bound=0.5)
-)
-ONE = Problem(Logistic(), N, 1, RowBounds(100.0), constraint=L1Ball(1.0))
-CLASSES = Problem(Softmax(3), N, D, RowBounds(2.0, nonnegative=True))
-COLUMNS = ColumnBounds(np.full(D, -2.0), np.full(D, 2.0))
-ZERO, EDGE = np.zeros(D), np.array([0.5])
-INFLUENCE = InfluenceBounds(ZERO, np.eye(D), 1.0, 1.0)
-
-# Queries by name: a problem, a calculus, and how the query is asked.
-QUERIES = {
-    "gradient": (LOGISTIC, GaussianDP, lambda o, s: o.gradient(ZERO, spend=s)),
-    "histogram": (LOGISTIC, GaussianDP, lambda o, s: o.histogram("target", EDGE, spend=s)),
-    "gradient_and_share": (SQUARED, GaussianDP, lambda o, s: o.gradient_and_share(ZERO, spend=s, clip_norm=1.0, of_share=0.1)),
-    "gradient_sizes": (SQUARED, GaussianDP, lambda o, s: o.gradient_sizes(ZERO, EDGE, spend=s)),
-    "moments": (SQUARED, GaussianDP, lambda o, s: o.second_moments(full=True, spend=s)),
-    "row_means": (CLASSES, GaussianDP, lambda o, s: o.row_means(by_class=False, spend=s)),
-    "row_means_by_class": (CLASSES, GaussianDP, lambda o, s: o.row_means(by_class=True, spend=s)),
-    "column_moments": (SQUARED, GaussianDP, lambda o, s: o.column_moments(COLUMNS, N, spend=s)),
-    "column_cells": (SQUARED, GaussianDP, lambda o, s: o.column_cells(COLUMNS, 8, tuple(range(D)), spend=s)),
-    "magnitude_votes": (SQUARED, GaussianDP, lambda o, s: o.magnitude_votes(tuple(range(D)), spend=s)),
-    "column_tree": (SQUARED, GaussianDP, lambda o, s: o.column_tree(COLUMNS, 2, spend=s)),
-    "total_weight": (LOGISTIC, GaussianDP, lambda o, s: o.total_weight(spend=s)),
-    "score_and_curvature": (LOGISTIC, GaussianDP, lambda o, s: o.score_and_curvature(INFLUENCE, balance=0.5, spend=s)),
-    "score_moments": (LOGISTIC, GaussianDP, lambda o, s: o.score_moments(INFLUENCE, ZERO, of_shares=0.1, spend=s)),
-    "vertex": (ONE, ZeroConcentratedDP, lambda o, s: o.vertex(np.zeros(1), clip=0.1, entry=0.5, two_sided=True, spend=s)),
-    "select": (SQUARED, ZeroConcentratedDP, lambda o, s: o.select(ZERO, np.arange(3), 3, clip=0.1, spend=s)),
-}  # fmt: skip
-
-
-def is_charged_before_rows_are_read(query, adjacency=REPLACE_ONE):
-    """The charge comes first, is that of the noise, and nothing is read or noted if refused."""
-    problem, calculus, ask = QUERIES[query]
-
-    def asking(oracle, spend):
-        ask(oracle.for_problem(problem), spend)
-
-    check_pays_before_looking(asking, problem, Adjacency(adjacency), calculus=calculus())
 
 
 def a_ledger_stays_within_its_limit():
@@ -517,8 +477,8 @@ def stops_early(honest, self, oracle, descent, budget, rounds):
     return honest(self, oracle, descent, budget, rounds) if rounds > 1 else 0 * descent.w
 
 
-PAYS = is_charged_before_rows_are_read
-GRADIENT = partial(PAYS, "gradient")
+PAYS = test_limits.test_each_query_pays_before_looking
+GRADIENT = partial(PAYS, "gradient", Adjacency.REPLACE_ONE)
 BEFORE = "before anything was charged"
 # A module of systems on which processes can fork.
 FORKS = "fcntl"
@@ -546,14 +506,14 @@ BUGS = (
     Bug("a report that counts each release once", {"privacy_report._events": lambda honest, events: [e | {"count": 1} for e in honest(events)]}, reports_can_be_recomputed, "as stated"),
     Bug("a report that forgets about two steps of zero-out", {"privacy_report._of_fit": lambda honest, *args: honest(*args) | {"steps": 1}}, partial(reports_can_be_recomputed, "zero_out"), "as stated"),
     # One fit.
-    *(Bug(f"an answer that is not charged ({name})", {"PrivateOracle._release": for_free(name.removesuffix("_by_class"))}, partial(PAYS, query), BEFORE) for query, name in (("gradient", "gradient"), ("histogram", "histogram"), ("gradient_and_share", "gradient_and_share"), ("gradient_sizes", "gradient_sizes"), ("moments", "second_moments"), ("row_means", "row_means"), ("row_means_by_class", "row_means_by_class"), ("column_moments", "column_moments"), ("column_cells", "column_cells"), ("magnitude_votes", "magnitude_votes"), ("total_weight", "total_weight"), ("score_and_curvature", "score_and_curvature"), ("score_moments", "score_moments"), ("vertex", "vertex"), ("select", "selection"))),
-    Bug("a vertex that is not charged under zero-out", {"PrivateOracle._release": for_free("vertex")}, partial(PAYS, "vertex", ZERO_OUT), BEFORE),
+    *(Bug(f"an answer that is not charged ({name})", {"PrivateOracle._release": for_free({"select": "selection"}.get(name, name))}, partial(PAYS, name, Adjacency.REPLACE_ONE), BEFORE) for name in ("gradient", "histogram", "gradient_and_share", "gradient_sizes", "second_moments", "row_means", "column_moments", "column_cells", "magnitude_votes", "total_weight", "score_and_curvature", "score_moments", "vertex", "select")),
+    Bug("a vertex that is not charged under zero-out", {"PrivateOracle._release": for_free("vertex")}, partial(PAYS, "vertex", Adjacency.ZERO_OUT), BEFORE),
     Bug("a charge after rows are read", {"PrivateOracle._release": paid_late}, GRADIENT, BEFORE),
     Bug("rows read in spite of a refusal", {"PrivateOracle._release": read_all_the_same}, GRADIENT, "rows were read although"),
     Bug("a refused event that stays on record", {"Ledger.charge": refused_on_record}, GRADIENT, "refused query was recorded"),
     Bug("a release that costs four times what was allowed", costs(4), GRADIENT, "half of the budget"),
     Bug("a release that costs less than what was allowed", costs(0.9), GRADIENT, "the spend"),
-    Bug("a total of weights at half its price", {"Oracle.total_weight": lambda honest, self, *, spend: honest(self, spend=Spend(spend.amount / 2))}, partial(PAYS, "total_weight"), "times the spend"),
+    Bug("a total of weights at half its price", {"Oracle.total_weight": lambda honest, self, *, spend: honest(self, spend=Spend(spend.amount / 2))}, partial(PAYS, "total_weight", Adjacency.REPLACE_ONE), "times the spend"),
     Bug("a filter that looks at the total before the charge", {"Ledger._record": looks_before}, a_ledger_stays_within_its_limit, "more than the limit"),
     Bug("only the last site on the account", {"Ledger._record_at_sites": sets("_site_total", total_of_last_site)}, the_fullest_site_counts),
     Bug("an adaptive solver that stops, with the sum so far as its price", {"Spider._gradient": stops_early}, spider_spends_all, "the sum so far"),

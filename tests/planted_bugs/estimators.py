@@ -1,16 +1,18 @@
 """Bugs in estimators: what they publish, keep, say, and start from."""
 
 import io
-import pickle
 from contextlib import redirect_stderr, redirect_stdout, suppress
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from examples_of_estimators import BINARY, REAL, N, X, linear, logistic
-from object_graphs import numbers_within, planted_in
+from estimators import test_no_leaks as no_leaks
+from examples_of_estimators import BINARY, REAL, X, linear, logistic
 from planted_bugs.bug import Bug, after, gives, sets
+from scikit_learn import test_warm_start as warm
+from scikit_learn.test_sparse_coefficients import test_predictions_are_those_of_the_dense_model
 from sklearn.base import BaseEstimator
 
 from skdp import DPLinearRegression, DPLogisticRegression
@@ -57,40 +59,10 @@ def regressions_follow_from_answers_and_pay_their_plan():
     assert abs(event.sensitivity * 400 / 2 - 1) < 1e-3, "another sensitivity"
 
 
-def warm_starts_predict_what_the_published_model_does():
-    """Also in other units."""
-    model = linear(warm_start=True, precondition=None, clip_predictions=False).fit(X, REAL)
-    expected = model.predict(X)
-    model.set_params(target_bounds=(-10.0, 30.0), data_norm=2.0)
-    entries = record_fit(model, X, REAL).entries
-    content = next(public for name, public, _, _ in entries if name == "gradient")
-    w = next(x for x in content if isinstance(x, np.ndarray) and x.shape == (5,))
-    np.testing.assert_allclose(20 * (X @ w[:4] + 0.6 * w[4]) + 10, expected, rtol=1e-9)
-
-
-def warm_starts_refuse_other_features():
-    model, said = logistic(warm_start=True).fit(X, BINARY), ""
-    try:
-        model.fit(X[:, :3], BINARY)
-    except Exception as error:
-        said = str(error)
-    assert "needs 4 features as there" in said
-    assert hasattr(model, "coef_")
-
-
 def other_bounds_are_preconditioned_anew():
     model = linear(warm_start=True, solver="auto").fit(X, REAL)
     model.set_params(intercept_scaling=0.5).fit(X, REAL)
     assert sum(e.count for e in model.privacy_ledger_ if e.query == "second_moments") == 6
-
-
-def warm_starts_spend_anew():
-    model = logistic(warm_start=True).fit(X, BINARY)
-    once = sum(e.count for e in model.privacy_ledger_)
-    model.fit(X, BINARY)
-    assert sum(e.count for e in model.privacy_ledger_) > 1.5 * once
-    assert model.privacy_spent_.epsilon > 50.0
-    assert any(e.query == "gradient" for e in model.privacy_ledger_)
 
 
 def said_by(model, rows):
@@ -123,21 +95,6 @@ def listeners_hear_before_rows_are_read():
             model.fit(X, BINARY)
     assert not evaluated
     assert model.privacy_spent_.epsilon > 0
-
-
-def sparse_coefficients_predict_the_same():
-    model = linear(clip_predictions=False).fit(X, REAL)
-    expected, shape = model.predict(X), model.coef_.shape
-    np.testing.assert_allclose(model.sparsify().predict(X), expected)
-    assert model.predict(X).shape == (N,)
-    assert model.densify().coef_.shape == shape
-
-
-def models_hold_nothing_of_the_rows():
-    model = logistic().fit(X, BINARY)
-    secrets = {f"mean {k}": X[:, k].mean() for k in range(4)}
-    assert not planted_in(pickle.loads(pickle.dumps(model)), secrets)
-    assert numbers_within(model).size < 400
 
 
 def sparse_rows_are_never_written_out():
@@ -281,15 +238,15 @@ BUGS = (
     Bug("an attribute that is computed from the rows", {"PrivateLinearModel._open": publishes_the_scale, "PrivateLinearModel._forget": gives(None)}, models_follow_from_answers, "scale_"),
     Bug("an offset from the labels themselves", SEES | {"PrivateLinearClassifier._publish": sets("intercept_", lambda self, *args: self.intercept_ + SEEN[-1].mean())}, models_follow_from_answers, "intercept_"),
     Bug("a start that looks at the targets", SEES | {"PrivateLinearModel._stated": start_of_labels}, models_follow_from_answers),
-    Bug("units forgotten in a warm start", {"EarlierModel.start": lambda _, self, problem: problem.from_user_coordinates(self.coef, self.intercept)}, warm_starts_predict_what_the_published_model_does),
-    Bug("a warm start that takes any features", {"EarlierModel.of": any_features}, warm_starts_refuse_other_features),
+    Bug("units forgotten in a warm start", {"EarlierModel.start": lambda _, self, problem: problem.from_user_coordinates(self.coef, self.intercept)}, partial(warm.test_the_start_is_in_the_units_of_the_new_bounds, linear)),
+    Bug("a warm start that takes any features", {"EarlierModel.of": any_features}, warm.test_other_features_and_classes_are_refused_before_anything_is_spent),
     Bug("coordinates of other bounds", {"Released.coordinates": lambda _, self, bounds: self.row_map}, other_bounds_are_preconditioned_anew, nightly=True),
-    Bug("a warm start that hands the old model out again", {"PrivateLinearModel._fit_part": handed_out_again}, warm_starts_spend_anew),
+    Bug("a warm start that hands the old model out again", {"PrivateLinearModel._fit_part": handed_out_again}, partial(warm.test_the_first_query_is_about_the_published_model, logistic)),
     Bug("a progress report that tells of the rows", {"PrivateLinearModel._open": remembers, "Announcements._say": tells_of_rows}, progress_reports_tell_public_facts),
     Bug("a report that nobody asked for", {"Announcements.__init__": after(lambda this, *args: vars(this).update(_verbose=1, _listens=True))}, nothing_is_said_unasked),
     Bug("a listener that hears too late", {"Ledger.charge": lambda _, self, event: self._record(event)}, listeners_hear_before_rows_are_read),
-    Bug("coefficients that come back in another shape", {"PrivateLinearModel.densify": in_another_shape}, sparse_coefficients_predict_the_same),
-    Bug("a model that keeps the mean of the rows", {"PrivateLinearModel._fit_part": keeps_the_mean}, models_hold_nothing_of_the_rows),
+    Bug("coefficients that come back in another shape", {"PrivateLinearModel.densify": in_another_shape}, partial(test_predictions_are_those_of_the_dense_model, linear, np.float64)),
+    Bug("a model that keeps the mean of the rows", {"PrivateLinearModel._fit_part": keeps_the_mean}, partial(no_leaks.test_a_fitted_model_holds_no_row_no_statistic_no_noise_and_no_seed, no_leaks.MODELS["logistic"])),
     Bug("sparse rows that are written out", {"mapped.sparse_lengths": lambda _, block, row_map: np.linalg.norm(row_map.apply(block.written_out()), axis=1)}, sparse_rows_are_never_written_out, "written out"),
     Bug("errors that quote entries", {"reading._without_entries": lambda _, message, name, where: message}, errors_quote_no_entry, "quoted"),
 )  # fmt: skip

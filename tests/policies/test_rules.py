@@ -17,10 +17,6 @@ def public_rng():
     return np.random.default_rng(1)
 
 
-def test_greedy_takes_the_largest_score():
-    np.testing.assert_array_equal(Greedy(W).actions(V, 7, public_rng()), np.argmax(V @ W.T, axis=1))
-
-
 @pytest.mark.parametrize("each", [1, 4])
 def test_turns_go_on_from_call_to_call(each):
     rule = RoundRobin(W, each)
@@ -40,13 +36,6 @@ def test_thompson_moves_scores_by_their_uncertainty():
     expected = np.bincount(scores.argmax(axis=1), minlength=K) / len(scores)
     assert np.abs(shares - expected).max() < 5 * 0.5 / 200
     assert expected.min() > 0
-
-
-def test_thompson_without_uncertainty_is_greedy():
-    np.testing.assert_array_equal(
-        Thompson(W, 0 * FACTORS, 1.0).actions(V, 0, public_rng()),
-        Greedy(W).actions(V, 0, public_rng()),
-    )
 
 
 def test_coins_of_a_user_do_not_depend_on_the_contexts_of_others():

@@ -54,29 +54,6 @@ def test_no_entry_leaves_the_range():
 
 
 @pytest.mark.parametrize(
-    ("bounds", "feature_range", "sparse"),
-    [
-        ((-2, 2), (-1, 1), True),
-        (([0, 0], [5, 1]), (0, 1), True),
-        ((0, [5, 1]), (0, 1), True),
-        (([-1, 0], 1), (-1, 1), False),
-        ((0, 5), (-1, 1), False),
-        ((1, 5), (0, 1), False),
-    ],
-)
-def test_sparse_rows_are_taken_where_zeros_stay_zeros(bounds, feature_range, sparse):
-    X = sp.csr_array([[0.0, 1.0], [0.5, 0.0]])
-    scaler = BoundsScaler(bounds, feature_range=feature_range)
-    if sparse:
-        np.testing.assert_allclose(
-            scaler.fit_transform(X).toarray(), scaler.fit_transform(X.toarray())
-        )
-    else:
-        with pytest.raises(TypeError, match="needs dense rows"):
-            scaler.fit(X)
-
-
-@pytest.mark.parametrize(
     ("bounds", "complaint"),
     [((1.0, 0.0), "low < high"), (([0, 0], [1, 1]), "2 for the low ends of 3 features")],
 )

@@ -3,12 +3,11 @@
 import pickle
 from datetime import date
 from hashlib import blake2b
-from math import ceil, inf, sqrt
+from math import inf, sqrt
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from frames import polars
 from sklearn.base import clone
 from sklearn.compose import ColumnTransformer
 from sklearn.linear_model import LogisticRegression
@@ -22,7 +21,6 @@ from skdp import (
     DPLogisticRegression,
     PrivacyBudget,
     PrivacySpent,
-    SeededNoiseWarning,
     privacy_spent,
     privatize,
     report,
@@ -38,7 +36,6 @@ from skdp.testing import check_seed_stays_behind, record_fit, replay_fit
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.SeededNoiseWarning")
 N, DELTA = 3000, 1e-5
 TOWNS, SIZES = ["Bern", "Chur", "Thun"], [1, 2, 3]
-KNOWN_BUCKETS = [4, 5, 7, 1, 3, 2]
 
 
 def table(seed=0, rare=()):
@@ -83,17 +80,6 @@ def test_zeros_stand_for_what_is_ignored():
     assert fitted.inverse_transform(out).tolist() == [[None, 1], ["Bern", None]]
     with pytest.raises(ValueError, match="encoded rows of 6 columns"):
         fitted.inverse_transform(out[:, :5])
-
-
-def test_sparse_output_holds_the_same():
-    X = table(rare=[("Wil", 3)])
-    dense, sparse = (encoder(sparse_output=s).fit_transform(X) for s in (False, True))
-    assert sparse.format == "csr"
-    np.testing.assert_array_equal(sparse.toarray(), dense)
-    ignored = [encoder(sparse_output=s, handle_unknown="ignore") for s in (False, True)]
-    dense, sparse = (e.fit(X).transform(X) for e in ignored)
-    np.testing.assert_array_equal(sparse.toarray(), dense)
-    assert encoder(dtype=np.float32).fit_transform(X).dtype == np.float32
 
 
 def test_counts_are_those_of_the_rows_but_for_noise_and_none_is_below_the_threshold():
@@ -173,15 +159,6 @@ def test_a_row_of_a_list_does_not_change_the_names_of_others():
     names = [[*fitted.get_feature_names_out()] for fitted in fits]
     assert names[0] == names[1] == names[2]
     assert names[0][:2] == ["x0_False", "x0_True"]
-
-
-def test_polars_tables_are_taken_and_given():
-    pl = polars()
-    X = table()
-    frame = pl.DataFrame({"town": [*X[:, 0]], "size": [*X[:, 1]]})
-    out = encoder().set_output(transform="polars").fit_transform(frame)
-    assert isinstance(out, pl.DataFrame)
-    assert out.columns[4] == "size_1"
 
 
 def test_what_is_missing_is_one_category():
@@ -340,31 +317,6 @@ def test_the_warning_names_columns_and_comes_before_rows_are_read():
     ]
 
 
-def test_where_a_column_is_hashed_follows_from_public_facts_alone():
-    """Neighbours, and any other rows: nothing that is published has to do with entries."""
-    X = table()[:300]
-    one, other, far = X.copy(), X.copy(), table(seed=9)[-300:]
-    one[0], other[0], far[:, 0] = ("Uri", 1), ("Zug", 77), "Wil"
-    shown = []
-    for rows in (one, other, far):
-        fitted = hashed(rows)
-        published = {k: v for k, v in vars(fitted).items() if k.endswith("_")}
-        shown.append(pickle.dumps(published))
-    assert shown[0] == shown[1] == shown[2]
-    # The threshold is that of any number of rows that is above it, at a given delta.
-    least = ceil(encoder().fit(table()).threshold_)
-    with pytest.warns(UserWarning, match="DPOneHotEncoder f"):
-        assert not encoder().fit(table()[:least]).hashed_.any()
-    assert hashed(table()[: least - 1], epsilon=1.0).threshold_ is None
-
-
-def test_few_rows_warn_before_they_are_read():
-    with pytest.warns(BudgetWarning, match=r"finds categories of more than about \d+ rows") as said:
-        fitted = encoder(epsilon=0.05).fit(table()[:2000])
-    assert not fitted.hashed_.any()
-    assert "public buckets" not in str(said[0].message)
-
-
 def test_buckets_are_those_of_categories_whatever_the_type_of_the_column():
     kinds = [int, np.int8, float, np.float32, object]
     codes = np.array([[1], [2], [31]])
@@ -404,10 +356,6 @@ def test_texts_and_numbers_of_any_length_have_a_bucket():
     assert bucket_of(category_of(10**5000), 32) in range(32)
     found = {bucket_of(category_of(f"name {k}"), 32) for k in range(1000)}
     assert found == {*range(32)}
-
-
-def test_buckets_do_not_depend_on_the_process():
-    assert [bucket_of(category_of(entry), 8) for entry in (*TOWNS, *SIZES)] == KNOWN_BUCKETS
 
 
 def test_without_delta_all_that_is_not_listed_is_hashed():
@@ -464,51 +412,6 @@ def test_noise_is_left_out_where_epsilon_is_infinite():
     assert [c.tolist() for c in fitted.categories_] == [TOWNS, SIZES]
     assert fitted.counts_[0].sum() == N
     assert fitted.privacy_spent_.epsilon == inf
-
-
-def test_a_seed_warns():
-    with pytest.warns(SeededNoiseWarning):
-        encoder().fit(table())
-
-
-@pytest.mark.parametrize("adjacency", ["replace_one", "zero_out"])
-def test_it_is_a_step_of_a_pipeline_with_a_total(adjacency):
-    X = table()
-    same = {"adjacency": adjacency, "delta": DELTA}
-    columns = ColumnTransformer(
-        [
-            ("town", DPOneHotEncoder(epsilon=0.5, **same), [0]),
-            ("size", DPStandardScaler(epsilon=0.5, bounds=(0, 4), **same), [1]),
-        ]
-    )
-    model = DPLogisticRegression(epsilon=1.0, classes=[0, 1], data_norm=3.0, **same)
-    pipeline = make_pipeline(columns, model).fit(X, X[:, 0] == "Bern")
-    total = privacy_spent(pipeline)
-    events = [event for receipt in total.receipts for event in receipt.events]
-    mu = sqrt(sum(e.count * (e.sensitivity / e.noise_scale) ** 2 for e in events))
-    assert total.epsilon == pytest.approx(gdp.epsilon(mu, DELTA - 0.01 * DELTA), rel=1e-6)
-    assert total.epsilon < 2.0
-    assert pipeline.score(X, X[:, 0] == "Bern") > 0.95
-    town = columns.transformers[0][1]
-    assert clone(town).get_params() == town.get_params()
-
-
-@pytest.mark.parametrize("epsilon", [0.3, 1.0, 4.0])
-def test_privatize_divides_what_thresholds_leave(epsilon):
-    X = table()
-    columns = ColumnTransformer(
-        [("town", DPOneHotEncoder(), [0]), ("size", DPStandardScaler(bounds=(0, 4)), [1])]
-    )
-    model = LogisticRegression()
-    made = privatize(
-        make_pipeline(columns, model), epsilon=epsilon, delta=DELTA, classes=[False, True]
-    )
-    made.fit(X, X[:, 0] == "Bern")
-    total = privacy_spent(made)
-    assert total.delta == DELTA
-    assert total.epsilon == pytest.approx(epsilon, rel=1e-4)
-    assert total.epsilon <= epsilon
-    assert {receipt.spent.delta for receipt in total.receipts} == {DELTA}
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")

@@ -220,12 +220,6 @@ def test_frames_keep_their_names_and_it_can_be_undone():
     np.testing.assert_array_equal(own.get_support(), fitted.get_support())
 
 
-def test_all_columns_are_kept_where_there_are_no_more():
-    X, y = make_table("numbers")
-    fitted = selector("numbers", k=10).fit(X, y)
-    np.testing.assert_array_equal(fitted.transform(X), X)
-
-
 def test_a_pipeline_hands_it_the_targets_and_adds_up_its_budget():
     X, y = make_table("two classes", n=20_000)
     labels = KINDS["two classes"]

@@ -3,8 +3,6 @@
 import multiprocessing
 import os
 import pickle
-import signal
-import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -13,7 +11,6 @@ from budget_tasks import (
     EPSILON,
     X,
     Y,
-    begin_and_wait,
     budget,
     budget_of_copies,
     fit_a_clone,
@@ -24,8 +21,6 @@ from budget_tasks import (
     outcome,
 )
 from joblib import Parallel, delayed
-
-from skdp import BudgetExceededError
 
 FORK = "fork" in multiprocessing.get_all_start_methods()
 
@@ -87,32 +82,23 @@ def test_a_closed_budget_leaves_nothing_in_the_environment(nested):
     assert dict(os.environ) == before
 
 
-@pytest.mark.nightly
-def test_the_reservation_of_a_killed_worker_stands(tmp_path):
-    begun = tmp_path / "begun"
-    with budget_of_copies() as ceiling:
-        worker = multiprocessing.get_context("spawn").Process(
-            target=begin_and_wait, args=(model(2), str(begun))
-        )
-        worker.start()
-        for _ in range(600):
-            if begun.exists():
-                break
-            time.sleep(0.1)
-        os.kill(worker.pid, signal.SIGKILL)
-        worker.join()
-        (entry,) = ceiling.receipts
-        assert not entry.settled
-        assert entry.process == worker.pid
-        model(2).fit(X, Y)
-        with pytest.raises(BudgetExceededError):
-            model(2).fit(X, Y)
-    assert ceiling.spent == (EPSILON, DELTA)
-
-
 def test_threads_share_the_ceiling_and_none_slips_through():
     with budget() as ceiling:
         with ThreadPoolExecutor(8) as pool:
             outcomes = list(pool.map(outcome, [model(3) for _ in range(8)]))
         assert sum(what == "fitted" for _, what in outcomes) == 3
         assert ceiling.spent == (EPSILON, DELTA)
+
+
+@pytest.mark.nightly
+def test_models_made_in_a_worker_are_charged_where_the_worker_was_started():
+    with multiprocessing.get_context("spawn").Pool(1) as earlier, budget() as ceiling:
+        earlier.apply(os.getpid)
+        with multiprocessing.get_context("spawn").Pool(1) as pool:
+            results = [pool.apply(fit_a_new_one, [2]) for _ in range(3)]
+        assert [what == "fitted" for _, what in results] == [True, True, False]
+        assert os.getpid() not in {entry.process for entry in ceiling.receipts}
+        assert ceiling.spent == (EPSILON, DELTA)
+        # A clone takes the budget along; what is made there cannot know of it, as pages say.
+        assert "there is epsilon=0 " in earlier.apply(fit_a_clone, [model(2)])[1]
+        assert earlier.apply(fit_a_new_one, [2])[1] == "fitted"

@@ -333,3 +333,8 @@ def test_zero_out_counts_twice_beside_replace_one():
     assert compose([out, gaussian(0.3)]).epsilon == pytest.approx(gdp.epsilon(0.5, DELTA))
     weaker = compose([out, gaussian(0.3)], adjacency="zero_out").epsilon
     assert weaker == pytest.approx(gdp.epsilon(sqrt(0.13), DELTA))
+
+
+def test_an_exact_answer_makes_the_total_infinite():
+    leak = Receipt((NonPrivateEvent(query="mean"),), PrivacySpent(inf, DELTA))
+    assert compose([gaussian(0.3), leak]).epsilon == inf

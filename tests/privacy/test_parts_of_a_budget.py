@@ -9,7 +9,6 @@ from skdp.privacy.accounting import Budget, Ledger, Spend, ZeroConcentratedDP
 from skdp.privacy.rows import DenseRows
 from skdp.problem import Problem, RowBounds, TargetBounds
 from skdp.problem.losses import Squared
-from skdp.testing import ExactOracle
 
 N, D = 50, 6
 PROBLEM = Problem(
@@ -57,32 +56,6 @@ def test_a_part_cannot_show_more_than_there_is():
         assert of.budget.amount == pytest.approx(0.1 * ledger.limit)
         with pytest.raises(BudgetExceededError):
             ask(of, Spend(ledger.limit))
-
-
-def test_a_budget_without_limit_has_parts():
-    oracle, ledger = opened(np.inf)
-    assert 0 < oracle.budget.amount == ledger.remaining < np.inf
-
-
-def test_without_noise_the_best_are_chosen_best_first():
-    X, y = data()
-    X[0, 2] = 5.0  # clipped to the bound on entries
-    ledger = Ledger(1.0, 1e-5, calculus=ZeroConcentratedDP())
-    receipt = Ledger(np.inf, 1e-5)
-    oracle = ExactOracle(DenseRows(X, y), ledger, Adjacency.REPLACE_ONE, receipt)
-    oracle = oracle.for_problem(PROBLEM)
-    scores = np.abs(np.clip(X, -1, 1).T @ np.clip(y, -0.2, 0.2))
-    spend = oracle.budget.split(3)
-    chosen = oracle.select(np.zeros(D), np.arange(D), 3, clip=0.2, spend=spend[0])
-    np.testing.assert_array_equal(chosen, np.argsort(-scores)[:3])
-    others = np.array([5, 4, 0])
-    chosen = oracle.select(np.zeros(D), others, 2, clip=0.2, spend=spend[1])
-    np.testing.assert_array_equal(chosen, others[np.argsort(-scores[others])][:2])
-    edges = np.linspace(-1, 1, 201)
-    median = oracle.residual_quantile(np.zeros(D), edges, 0.5, sizes=False, spend=spend[2])
-    assert abs(np.count_nonzero(y < median) - N / 2) <= 1
-    assert ledger.total == pytest.approx(ledger.limit)
-    assert {event.mechanism for event in receipt.receipt()} == {"non_private"}
 
 
 def test_noise_of_the_choices_falls_with_their_price():

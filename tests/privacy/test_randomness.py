@@ -298,3 +298,20 @@ def test_public_generator_tell_nothing_of_the_noise(state):
             for s in streams
         ]
         assert np.intersect1d(*draws).size == 0
+
+
+@pytest.mark.parametrize("seed", [0, 7, 2**32 - 1])
+def test_noise_differs_from_data_that_were_made_with_the_same_seed(seed):
+    noise = seeded(seed).normal(1000)
+    for data in (
+        np.random.default_rng(seed).standard_normal(1000),
+        np.random.default_rng([seed]).standard_normal(1000),
+        np.random.RandomState(seed).standard_normal(1000),
+    ):
+        assert np.intersect1d(noise, data).size == 0
+
+
+@pytest.mark.parametrize("state", ["RandomState", "Generator"])
+def test_a_generator_gives_new_noise_at_each_use(state):
+    shared = STATES[state]()
+    assert np.intersect1d(seeded(shared).normal(100), seeded(shared).normal(100)).size == 0

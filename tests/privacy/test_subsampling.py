@@ -323,27 +323,6 @@ def test_sampling_never_costs_more_than_taking_everyone():
     assert log(epsilons[0]) < log(epsilons[-1]) - 0.5
 
 
-def test_where_rounding_might_show_everyone_counts():
-    block = SubsampledGaussianDP(0.1, ((60.0, 20),))
-    everyone = SubsampledGaussianDP(1.0, ((60.0, 20),))
-    assert block.limit(1.0, 1e-11) == everyone.limit(1.0, 1e-11)
-    assert block.epsilon(0.01, 1e-11) == everyone.epsilon(0.01, 1e-11)
-    assert block.limit(31.0, DELTA) == everyone.limit(31.0, DELTA)
-
-
-def test_losses_of_the_rarest_draws_fit_into_memory(monkeypatch):
-    # Their grid follows what they cost, which is next to nothing, so that it would be too fine.
-    rare = (SampledReleases(1e-12, 0.2, 5, Adjacency.ZERO_OUT),)
-    # A normal that is shifted by 1 / z, up to ten standard deviations on either side.
-    assert (1 / 0.2 + 20) / 0.2 / subsampling._grid(1e-10, rare) <= 2e7
-    # Fewer losses, as here, are as safe and less sharp.
-    monkeypatch.setattr(subsampling, "_MOST_LOSSES", 2e5)
-    bound = subsampling.epsilon(rare, 0.0, 1e-5)
-    assert 0 <= bound <= gdp.epsilon(sqrt(5) / 0.2, 1e-5)
-    # With a chance of at least 1 - 5e-12 no draw has the row, which a delta of 1e-5 covers.
-    assert bound < 0.01
-
-
 def row_whose_score_depends_on_its_place(n, w):
     """Nearly orthogonal to w, so that rounding is all of its score; by kernels for many rows."""
     rng = np.random.default_rng(1)

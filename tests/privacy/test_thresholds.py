@@ -13,7 +13,6 @@ from skdp.privacy.accounting import (
     GaussianDP,
     GaussianEvent,
     Ledger,
-    Part,
     PerturbedGaussianDP,
     ThresholdedGaussianDP,
     ThresholdEvent,
@@ -93,17 +92,6 @@ def test_each_of_several_releases_adds_the_delta_of_its_threshold():
     assert rule.price(several) == (pytest.approx(2 * 0.2**2 + 0.3**2), pytest.approx(2 * T))
 
 
-def test_folded_parts_with_a_threshold_cost_what_they_say_and_no_less():
-    """What stands for several parts may be the receipt of one that releases less than another."""
-    part = Part(0, 200, count=2)
-    events = replace(ABOVE, part=part), replace(COUNTS, part=part)
-    folded = Receipt(events, PrivacySpent(3.0, DELTA))
-    assert compose([folded]) == folded.spent
-    assert compose([folded], DELTA / 2).epsilon == inf
-    more = receipt_of(COUNTS)
-    assert compose([folded, more], 2 * DELTA).epsilon >= 3.0
-
-
 def test_groups_of_rows_get_what_follows_from_epsilon_and_delta():
     """Several people may have a category that nobody else has, which no threshold is for."""
     encoder = receipt_of(ABOVE, calculus=ThresholdedGaussianDP(T))
@@ -159,18 +147,6 @@ def test_a_budget_takes_encoders_beside_gaussian_fits():
         with pytest.raises(BudgetExceededError):
             DPOneHotEncoder(epsilon=0.9, delta=DELTA).fit(X)
     assert all(entry.rule == "thresholds" for entry in budget.receipts)
-
-
-def test_a_gaussian_budget_that_has_begun_says_which_one_takes_encoders():
-    X = table()
-    with PrivacyBudget(1.0, DELTA) as budget:
-        DPStandardScaler(epsilon=0.3, delta=DELTA, bounds=(0, 2)).fit(X)
-        assert budget.rule == "gaussian"
-        with pytest.raises(BudgetExceededError, match="accounting='thresholds' to mix"):
-            DPOneHotEncoder(epsilon=0.3, delta=DELTA).fit(X)
-    with PrivacyBudget(1.0, DELTA, accounting="thresholds"):
-        DPStandardScaler(epsilon=0.3, delta=DELTA, bounds=(0, 2)).fit(X)
-        DPOneHotEncoder(epsilon=0.3, delta=DELTA).fit(X)
 
 
 def test_a_budget_that_looks_at_a_pipeline_knows_that_an_encoder_comes():

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 pytest.importorskip("cloudpickle", reason="needs dask: pip install 'skdp[dask]'")
-import scipy.sparse as sp
 from sites_on_workers import SIZES, D, Direct, exact, rows, seeded, seeded_here
 
 from skdp.exceptions import BudgetExceededError
@@ -50,18 +49,6 @@ def test_a_message_is_the_mean_gradient_of_the_site_and_noise_of_its_own(monkeyp
         message = site.answered(request(number, 1e8, content=given))
         np.testing.assert_allclose(message, exact("north", W), atol=1e-4)
         assert not np.array_equal(message, exact("north", W))
-
-
-def test_sparse_rows_and_frames_are_taken():
-    site, facts = opened(1e9, of=lambda label: (sp.csr_matrix(rows(label)[0]), rows(label)[1]))
-    assert facts.sparse
-    np.testing.assert_allclose(site.answered(request(1, 1e8)), exact("north", W), atol=1e-4)
-    pd = pytest.importorskip("pandas")
-
-    def frames(label):
-        return pd.DataFrame(rows(label)[0], columns=list("abc")), pd.Series(rows(label)[1])
-
-    assert opened(of=frames)[1].names == ("a", "b", "c")
 
 
 def of_people(label, times=3):

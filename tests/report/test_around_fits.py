@@ -7,7 +7,6 @@ import joblib
 import numpy as np
 import pytest
 from sklearn.base import RegressorMixin, clone
-from sklearn.model_selection import KFold, cross_val_score
 from sklearn.multioutput import MultiOutputRegressor
 from sklearn.utils import all_estimators
 
@@ -106,13 +105,6 @@ def test_an_open_budget_says_that_wrappers_are_not_in_it(name):
 
 
 @pytest.mark.parametrize("jobs", [None, 2])
-def test_it_says_so_of_cross_validation_too(jobs):
-    said = pytest.warns(PrivacyLeakWarning, match="counted 2 runs, 2 on copies")
-    with said, PrivacyBudget(50.0, 1e-3), joblib.parallel_config("threading"):
-        cross_val_score(logistic(), X, LABELS, cv=KFold(2), n_jobs=jobs)
-
-
-@pytest.mark.parametrize("jobs", [None, 2])
 def test_what_a_budget_fits_itself_was_looked_up_with_all_copies(jobs):
     """Also those in other threads, and under the budgets around it."""
     targets = np.stack([TARGETS, -TARGETS], axis=1)
@@ -148,11 +140,3 @@ def test_direct_fits_are_told_of_in_words_and_close_without_a_warning():
     filed = skdp.report(budget).to_dict()
     assert filed["not_covered"][0].startswith("code around 1 of the 1 runs")
     assert not any("of copies" in line for line in filed["cautions"])
-
-
-def test_copies_that_were_made_under_another_budget_are_none_of_this_one():
-    with PrivacyBudget(9.0, 1e-4):
-        copied = clone(logistic())
-    with PrivacyBudget(9.0, 1e-4) as budget:
-        copied.fit(X, LABELS)
-    assert [entry.copied for entry in budget.receipts] == [False]

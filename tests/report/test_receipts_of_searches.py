@@ -10,7 +10,6 @@ from sklearn.pipeline import make_pipeline
 from skdp import DPLogisticRegression, privacy_spent
 from skdp.model_selection import DPGridSearchCV
 from skdp.preprocessing import DPStandardScaler
-from skdp.privacy.accounting import gdp
 
 RNG = np.random.default_rng(0)
 X = RNG.uniform(-1, 1, size=(400, 2))
@@ -43,21 +42,4 @@ def test_the_winner_has_spent_what_the_search_has_spent(copied):
     winner = copied(found.best_estimator_)
     assert privacy_spent(make_pipeline(*[step for _, step in winner.steps])).epsilon == (
         pytest.approx(EPSILON, rel=1e-6)
-    )
-
-
-def test_two_searches_are_two_however_alike():
-    scaler, other = search().best_estimator_[0], search().best_estimator_[1]
-    assert scaler.privacy_ledger_ == other.privacy_ledger_
-    total = privacy_spent(make_pipeline(scaler, other))
-    expected = gdp.epsilon(np.sqrt(2) * gdp.mu(EPSILON, DELTA), DELTA)
-    assert total.epsilon == pytest.approx(expected, rel=1e-6)
-
-
-def test_a_step_that_is_fitted_again_has_spent_besides():
-    winner = search().best_estimator_
-    winner[-1].set_params(epsilon=1.0).fit(X, Y)
-    mus = gdp.mu(EPSILON, DELTA), gdp.mu(1.0, DELTA)
-    assert privacy_spent(winner).epsilon == pytest.approx(
-        gdp.epsilon(np.hypot(*mus), winner[-1].delta), rel=1e-3
     )

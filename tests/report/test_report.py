@@ -527,28 +527,6 @@ def test_what_is_no_model_gets_no_report(subject):
         report(subject)
 
 
-@pytest.mark.parametrize(
-    "fitted",
-    [
-        lambda: DPStandardScaler(bounds=(-1, 1), adjacency="zero_out").fit(X),
-        lambda: classifier(adjacency="zero_out").fit(X, BINARY),
-        lambda: DPContextualBandit([0, 1], data_norm=2.0, adjacency="zero_out", horizon=N).fit(
-            X, BINARY, np.ones(N)
-        ),
-        lambda: DPGridSearchCV(
-            classifier(adjacency="zero_out", solver=GD(steps=2)), {"C": [1.0, 2.0]}
-        ).fit(X, BINARY),
-    ],
-    ids=["scaler", "classifier", "bandit", "search"],
-)
-@pytest.mark.filterwarnings("ignore::UserWarning")
-def test_a_report_keeps_the_relation_of_the_fit(fitted):
-    model = fitted()
-    getattr(model, "estimator", model).adjacency = "replace_one"
-    assert report(model).to_dict()["adjacency"] == "zero_out"
-    assert skdp.privacy_spent(model).adjacency == "zero_out"
-
-
 # Fields of the registry's schema, and which of them it requires.
 RECORD = {"url_slug", "status", "tier", "deployment"}
 BASIC = {"name", "data_curators", "intended_use", "data_product_type", "data_product_region"}

@@ -57,24 +57,6 @@ def test_every_estimator_learns_with_the_name_of_every_solver_that_it_does_not_r
 
 
 @pytest.mark.nightly
-def test_the_counts_of_one_pair(checks, capsys):
-    assert checks.main(["DPLinearRegression", "adassp"]) == 0
-    assert " 0 " in capsys.readouterr().out.splitlines()[3]
-
-
-@pytest.mark.nightly
-def test_a_check_that_fails_is_counted(checks, capsys):
-    class Forgetful(checks.ESTIMATORS["DPLinearRegression"]):
-        def predict(self, X):
-            self.coef_ = 2 * self.coef_
-            return X @ self.coef_
-
-    counts, failures = checks.counted(Forgetful(), checks.EXPECTED)
-    assert counts["failed"] >= len(failures) > 0
-    assert "check_dict_unchanged" in failures
-
-
-@pytest.mark.nightly
 @pytest.mark.parametrize("option", SOLVERS)
 @pytest.mark.parametrize(
     "name", ["DPLogisticRegression", "DPSVMClassifier", "DPLinearRegression", "DPLassoRegressor"]

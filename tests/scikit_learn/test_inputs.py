@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from examples_of_estimators import BINARY, MODELS, D, X, linear, logistic, target_of
+from examples_of_estimators import MODELS, D, X, linear, target_of
 from frames import polars
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.SeededNoiseWarning")
@@ -41,19 +41,6 @@ def test_a_frame_is_its_rows_with_names(make, library):
     assert model.score(frame_of(library), series_of(library, y)) > 0.5
 
 
-@libraries
-def test_columns_in_another_order_are_refused_and_arrays_warned_of(library):
-    model = logistic().fit(frame_of(library), BINARY)
-    frame = frame_of(library)
-    with pytest.raises(ValueError, match="feature names should match"):
-        model.predict(frame[NAMES[::-1]])
-    with pytest.warns(UserWarning, match="does not have valid feature names"):
-        model.predict(X)
-    named = logistic().fit(X, BINARY)
-    with pytest.warns(UserWarning, match="was fitted without feature names"):
-        named.predict(frame)
-
-
 @every_model
 def test_one_row_is_enough_to_predict_and_a_bare_row_is_refused(make):
     y = target_of(make)
@@ -64,10 +51,3 @@ def test_one_row_is_enough_to_predict_and_a_bare_row_is_refused(make):
         model.predict(X[0])
     with pytest.raises(ValueError, match=r"X has 3 features, but .* is expecting 4 features"):
         model.predict(X[:, :3])
-
-
-def test_a_column_of_targets_is_warned_of_as_in_scikit_learn():
-    with pytest.warns(UserWarning, match="A column-vector y was passed"):
-        logistic().fit(X, BINARY[:, None])
-    with pytest.raises(ValueError, match="needs one target a row"):
-        logistic().fit(X, np.column_stack([BINARY, BINARY]))

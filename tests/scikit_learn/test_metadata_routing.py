@@ -5,7 +5,6 @@ import pytest
 import sklearn
 from examples_of_estimators import BINARY, MODELS, N, X, logistic
 from sklearn.exceptions import UnsetMetadataPassedError
-from sklearn.model_selection import cross_val_score
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer
 from sklearn.utils.metadata_routing import get_routing_for_object
@@ -79,22 +78,3 @@ def test_weights_that_no_step_requests_are_refused_before_a_search_spends(asked)
     with pytest.raises(ValueError, match=r"call set_fit_request\(sample_weight=True\)"):
         search.fit(MANY, FLIPPED, sample_weight=COUNTED)
     assert not hasattr(search, "privacy_spent_")
-
-
-@pytest.mark.usefixtures("routing")
-def test_private_searches_score_with_weights_as_scikit_learn_does():
-    search = searched(weighted(), "C").set_fit_request(sample_weight=True)
-    search.set_params(validation=(MANY[:100], TRUE[:100])).set_score_request(sample_weight=True)
-    pipeline = make_pipeline(Normalizer(), search)
-    pipeline.fit(MANY, FLIPPED, sample_weight=COUNTED)
-    right = pipeline.predict(MANY) == FLIPPED
-    assert pipeline.score(MANY, FLIPPED) == pytest.approx(right.mean())
-    expected = np.average(right, weights=COUNTED)
-    assert pipeline.score(MANY, FLIPPED, sample_weight=COUNTED) == pytest.approx(expected)
-    scores = cross_val_score(search, MANY, FLIPPED, cv=2, params={"sample_weight": COUNTED})
-    assert scores.min() > 0.9
-    # Of rows that a callable scores one by one, the weighted mean.
-    search.set_params(scoring=lambda model, X, y: model.predict(X) == y, validation=None)
-    best, rows = search.best_estimator_, Normalizer().fit_transform(MANY)
-    expected = np.average(best.predict(rows) == FLIPPED, weights=COUNTED)
-    assert search.score(rows, FLIPPED, COUNTED) == pytest.approx(expected)

@@ -2,12 +2,9 @@
 
 import numpy as np
 import pytest
-from examples_of_estimators import BINARY, MODELS, N, X, logistic
+from examples_of_estimators import BINARY, MODELS, X
 from joblib import Parallel, delayed
 from sklearn.base import clone
-from sklearn.ensemble import BaggingClassifier
-from sklearn.model_selection import GridSearchCV, cross_validate
-from sklearn.multiclass import OneVsRestClassifier
 
 from skdp.solvers import GD
 
@@ -40,20 +37,3 @@ def test_the_same_data_fitted_in_parallel_never_get_the_same_noise(backend):
     )
     for kind in range(len(models)):
         all_different(found[kind * FITS : (kind + 1) * FITS])
-
-
-@pytest.mark.nightly
-def test_searches_and_wrappers_run_in_processes():
-    search = GridSearchCV(logistic(), {"C": [0.1, 1.0]}, cv=2, n_jobs=2, error_score="raise")
-    assert search.fit(X, BINARY).best_estimator_.n_samples_seen_ == N
-    found = cross_validate(logistic(), X, BINARY, cv=4, n_jobs=2, return_estimator=True)
-    all_different([model.coef_ for model in found["estimator"]])
-    several = OneVsRestClassifier(logistic(), n_jobs=2).fit(X, BINARY + (X[:, 1] > 0.5))
-    assert len({model.coef_.tobytes() for model in several.estimators_}) == 3
-
-
-@pytest.mark.nightly
-@pytest.mark.filterwarnings("ignore::skdp.SeededNoiseWarning")
-def test_a_bag_in_processes_gives_each_model_another_seed():
-    bag = BaggingClassifier(logistic(), n_estimators=6, bootstrap=False, n_jobs=2).fit(X, BINARY)
-    all_different([model.coef_ for model in bag.estimators_])

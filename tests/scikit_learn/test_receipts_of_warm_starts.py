@@ -70,21 +70,6 @@ def test_an_exact_model_makes_every_later_one_exact():
     assert np.isinf(skdp.privacy_spent(found).epsilon)
 
 
-def test_the_winner_of_a_private_search_starts_with_what_the_search_has_spent():
-    search = DPGridSearchCV(
-        model(), {"C": [0.1, 1.0]}, epsilon=EPSILON, delta=DELTA, score_range=(0, 1)
-    )
-    with pytest.warns(UserWarning, match="by chance"):
-        search.fit(X, BINARY)
-    winner = search.best_estimator_
-    spent = winner.privacy_spent_.epsilon
-    winner.set_params(epsilon=0.5).fit(X, BINARY)
-    assert winner.privacy_spent_.epsilon > 1.05 * spent
-    assert winner.privacy_ledger_[: len(search.privacy_ledger_)] == search.privacy_ledger_
-    total = skdp.privacy_spent(winner).epsilon
-    assert total == pytest.approx(winner.privacy_spent_.epsilon, rel=1e-6)
-
-
 class Failing(Solver):
     """Spends a part of the budget and fails."""
 

@@ -9,7 +9,7 @@ from examples_of_estimators import BINARY, MODELS, N, X, logistic, target_of
 
 from skdp.model_selection import DPRandomizedSearchCV
 from skdp.reporting import words_of
-from skdp.solvers import DDA, FTRL, GD
+from skdp.solvers import GD
 
 every_model = pytest.mark.parametrize("make", MODELS.values(), ids=MODELS)
 
@@ -48,19 +48,6 @@ def test_queries_that_are_planned_are_counted_down(capsys):
     assert told == [str(k + 1) for k in range(20)]
 
 
-def test_the_logger_of_the_package_hears_the_same(caplog, capsys):
-    caplog.set_level(logging.INFO, logger="skdp")
-    logistic().fit(X, BINARY)
-    heard = [(r.name, r.levelno, r.getMessage()) for r in caplog.records]
-    assert capsys.readouterr().out == ""
-    caplog.set_level(logging.WARNING, logger="skdp")
-    caplog.clear()
-    logistic(verbose=1).fit(X, BINARY)
-    assert caplog.records == []
-    assert [text for _, _, text in heard] == capsys.readouterr().out.splitlines()
-    assert {(name, level) for name, level, _ in heard} == {("skdp", logging.INFO)}
-
-
 def test_streams_say_which_rows_a_part_has(capsys):
     model = logistic(verbose=1)
     model.partial_fit(X[:100], BINARY[:100]).partial_fit(X[100:], BINARY[100:])
@@ -95,19 +82,6 @@ def test_a_fit_that_fails_says_what_it_has_spent(capsys, monkeypatch):
     with pytest.raises(ZeroDivisionError):
         logistic(verbose=1).fit(X, BINARY)
     assert "stopped after" in capsys.readouterr().out
-
-
-def test_sites_and_streams_report_too(capsys):
-    model = logistic(verbose=1, solver=DDA(rounds=3), precondition=None)
-    model.fit(X, BINARY, sites=np.arange(N) % 2)
-    assert "published a model" in capsys.readouterr().out
-    blocks = logistic(verbose=1, solver="auto").partial_fit(X, BINARY)
-    out = capsys.readouterr().out
-    assert out.count("published a model") == len({e.part for e in blocks.privacy_ledger_})
-    stream = logistic(verbose=1, solver=FTRL(), horizon=2 * N).partial_fit(X, BINARY)
-    assert f"{N} rows seen, published a model" in capsys.readouterr().out
-    stream.set_params(verbose=0).partial_fit(X[: N // 2], BINARY[: N // 2])
-    assert not capsys.readouterr().out
 
 
 @pytest.mark.parametrize("verbose", [-1, "yes", None])

@@ -1,7 +1,6 @@
 """Fits that start from a published model: the model, its units, coordinates and price."""
 
 import copy
-import pickle
 
 import numpy as np
 import pytest
@@ -11,7 +10,6 @@ from examples_of_estimators import (
     REAL,
     SEVERAL,
     D,
-    N,
     X,
     linear,
     logistic,
@@ -37,7 +35,8 @@ def plain(make, **options):
 def start_of(model, X, y):
     """Where the first gradient of a fit is asked for, with its constant column."""
     transcript = record_fit(model, X, y)
-    content = next(public for name, public, _, _ in transcript.entries if name == "gradient")
+    content = next((public for name, public, *_ in transcript if name == "gradient"), None)
+    assert content is not None, "no gradient was asked for"
     points = [
         part for part in content if isinstance(part, np.ndarray) and part.shape[:1] == (D + 1,)
     ]
@@ -65,17 +64,6 @@ def test_without_it_a_fit_knows_nothing_of_earlier_ones(make):
 
 
 @every_model
-def test_without_it_each_fit_has_a_receipt_of_its_own(make):
-    y = target_of(make)
-    model = make().fit(X, y)
-    first = model.privacy_ledger_
-    model.fit(X, y)
-    assert model.privacy_spent_.epsilon == pytest.approx(50.0)
-    assert model.n_samples_seen_ == N
-    assert sum(e.count for e in model.privacy_ledger_) < 1.5 * sum(e.count for e in first)
-
-
-@every_model
 def test_the_start_is_in_the_units_of_the_new_bounds(make):
     y = target_of(make)
     model = plain(make).fit(X, y)
@@ -99,21 +87,6 @@ def test_few_steps_each_time_come_close_to_the_optimum():
         return np.abs(model.coef_ - best.coef_).max()
 
     assert error_of_last(True) < 0.25 * error_of_last(False)
-
-
-def test_coefficients_set_by_hand_are_a_start_as_in_scikit_learn():
-    model = plain(logistic)
-    model.coef_, model.intercept_ = np.full((1, D), 0.25), np.array([0.5])
-    w = start_of(model, X, BINARY)[:, 0]
-    np.testing.assert_allclose(w, [0.25] * D + [0.5 / 0.3])
-
-
-def test_sparse_coefficients_and_unpickled_models_are_a_start_too():
-    model = plain(logistic).fit(X, BINARY)
-    expected = model.coef_[0].copy()
-    np.testing.assert_allclose(start_of(copy.copy(model).sparsify(), X, BINARY)[:-1, 0], expected)
-    other = pickle.loads(pickle.dumps(model))
-    np.testing.assert_allclose(start_of(other, X, BINARY)[:-1, 0], expected)
 
 
 def refuses(model, X, y, match):
@@ -181,10 +154,3 @@ def test_a_warm_fit_is_a_function_of_released_answers_and_of_the_earlier_model(m
     np.testing.assert_array_equal(other.coef_, model.coef_)
     np.testing.assert_array_equal(other.intercept_, model.intercept_)
     assert other.privacy_ledger_ == model.privacy_ledger_
-
-
-def test_a_stream_goes_on_from_a_model_whatever_warm_start_says():
-    model = logistic(warm_start=True, epsilon=1e4).fit(X, BINARY)
-    model.partial_fit(X[:5], BINARY[:5]).set_params(warm_start=False, verbose=0)
-    model.partial_fit(X[5:9], BINARY[5:9])
-    assert model.n_samples_seen_ == N + 9

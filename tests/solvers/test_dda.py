@@ -7,20 +7,19 @@ from math import sqrt
 
 import numpy as np
 import pytest
-from by_night import by_night
 from scipy.sparse import csr_array
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 from tasks_for_solvers import TASKS, D, N
 
-from skdp.federated import Adjacent, Complete, Mixing, draw_rounds, mixing_rate
+from skdp.federated import Adjacent
 from skdp.privacy import Adjacency, PrivateOracle, SeededNoise
 from skdp.privacy.accounting import Ledger, gdp
 from skdp.privacy.rows import DenseRows
 from skdp.problem import Problem, RowBounds, Sites
 from skdp.problem.losses import Hinge, Logistic
 from skdp.problem.penalties import L1, L2
-from skdp.solvers import DDA, GD, DualNodes
+from skdp.solvers import DDA, GD
 from skdp.testing import RecordingOracle, ReplayOracle, Transcript
 
 DELTA = 1e-5
@@ -154,19 +153,6 @@ def test_sites_of_any_size_add_up_to_the_gradient_of_all_rows():
     np.testing.assert_allclose(w, best, rtol=1e-3, atol=1e-3)
 
 
-@pytest.mark.nightly
-@pytest.mark.parametrize("name", ["secure sum", *by_night("central", "final model", "pairwise")])
-def test_many_sites_together_bear_less_noise_than_each_alone(name):
-    solver = VARIANTS[name]
-    best = TASK.objective(solve(GD(steps=2000, clip=4.0), TASK.problem, TASK.X, TASK.y))
-
-    def excess(solver):
-        runs = [record(solver, epsilon=3.0, seed=s)[0].w for s in range(8)]
-        return np.mean([TASK.objective(w) for w in runs]) - best
-
-    assert excess(solver) < 0.6 * excess(DDA())
-
-
 def strongly_convex(kind, rng):
     """Rows, problem and minimiser of a loss with an l2 penalty of 0.1, without intercept."""
     X = rng.normal(size=(400, 3))
@@ -210,48 +196,6 @@ def test_without_noise_the_squared_distance_falls_like_one_over_t(kind, changes)
     slope = np.polyfit(np.log(rounds), np.log(errors), 1)[0]
     # Corollary 3.2 of the paper promises -1; six draws tell it to about a tenth.
     assert slope < -0.85, f"squared distances {errors} fall with the power {slope:.2f}"
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize("weights", ["linear", "constant"])
-@pytest.mark.parametrize("active", [2, 6])
-def test_nodes_stay_as_close_as_the_lemma_says(active, weights):
-    """Lemma 4.5 of the paper, (19), with gradients of norm at most L that pull apart."""
-    n, p, rounds, sigma, mu = 6, 4, 60, 0.3, 0.05
-    problem = Problem(Logistic(), 100, p, RowBounds(1.0), penalty=L2(mu))
-    rng = np.random.default_rng(0)
-    iota = active / n
-    schedule = "round_robin" if active == n else "edges"
-    ring = np.column_stack([np.arange(n), np.roll(np.arange(n), -1)])
-    ring = np.sort(ring, axis=1)
-    everyone = np.arange(n)
-    if active == n:
-        beta = mixing_rate([Mixing(n, ring, everyone).matrix()])
-    else:
-        pairs = np.column_stack(np.triu_indices(n, 1))
-        beta = mixing_rate([Mixing(n, pair[None], pair).matrix() for pair in pairs])
-    far, bounds = np.zeros(rounds), np.zeros(rounds)
-    pulls = rng.normal(size=(n, p))
-    pulls /= np.linalg.norm(pulls, axis=1, keepdims=True)
-    repeats = 12
-    for _ in range(repeats):
-        drawn = draw_rounds(rounds, active, n, schedule, Complete(), 0.0, rng)
-        if active == n:
-            drawn = [replace(r, mixing=Mixing(n, ring, everyone)) for r in drawn]
-        nodes, whole = DualNodes(problem, n, 0.0), 0.0
-        for t, r in enumerate(drawn):
-            a = t + 1.0 if weights == "linear" else 1.0
-            whole += a
-            gamma = 0.5 * sqrt(t + 1)
-            x = nodes.look(everyone, iota * whole, gamma)
-            y = nodes.minimisers(nodes.z.mean(axis=0)[None], iota * whole, gamma)
-            far[t] += np.mean(np.sum((x - y) ** 2, axis=1)) / repeats
-            spread = a**2 * (1 + p * sigma**2) * iota
-            bounds[t] = spread / ((1 - beta) * (mu * iota * whole + gamma)) ** 2
-            noise = sigma * rng.normal(size=(r.active.size, p))
-            nodes.learn(r.active, pulls[r.active] + noise, a, r.mixing, 1)
-    assert far[-1] > 0
-    assert np.all(far <= bounds)
 
 
 def test_constants_of_the_paper():

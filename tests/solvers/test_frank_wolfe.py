@@ -306,35 +306,6 @@ def test_the_noisier_of_the_two_is_not_the_one_that_is_chosen(noise, entry):
     assert chosen == (off["gumbel"] < 0.3 * off["gaussian"])
 
 
-def test_estimators_offer_it():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(300, 5))
-    y = (X[:, 0] > 0).astype(int)
-    model = DPLogisticRegression(
-        epsilon=1e6,
-        delta=1e-5,
-        solver="frank_wolfe",
-        constraint=L1Ball(4.0),
-        data_norm=4.0,
-        classes=[0, 1],
-    ).fit(X, y)
-    assert np.abs(model.coef_).sum() <= 4.0 + 1e-9
-    assert model.score(X, y) > 0.9
-    with pytest.raises(ValueError, match="FrankWolfe needs a bounded constraint"):
-        DPLinearRegression(solver="frank_wolfe", positive=True).fit(X, X[:, 0])
-    lasso = DPLassoRegressor(
-        epsilon=1e6,
-        delta=1e-5,
-        alpha=0.01,
-        solver="frank_wolfe",
-        target_bounds=(-3, 3),
-        data_norm=4.0,
-    )
-    with pytest.warns(UserWarning, match="needs a bounded set"):
-        lasso.fit(X, X[:, 0])
-    assert lasso.coef_[0] > 0.2
-
-
 MADE = {
     "logistic": DPLogisticRegression(data_norm=2.0, classes=[0, 1]),
     "logistic with an l1 penalty": DPLogisticRegression(
@@ -353,30 +324,6 @@ def easy_rows(n=4000):
     X = rng.uniform(-1, 1, size=(n, 4))
     y = X @ [1.0, -2.0, 0.0, 0.5] + 0.1 * rng.normal(size=n)
     return X, y
-
-
-@pytest.mark.parametrize("kind", MADE)
-def test_its_name_is_enough_for_every_estimator(kind):
-    """Without a constraint it takes a ball by public facts, and says once that this matters."""
-    X, y = easy_rows()
-    model = clone(MADE[kind]).set_params(solver="frank_wolfe")
-    y = y if "line" in kind or kind == "lasso" else (y > 0).astype(int)
-    with pytest.warns(
-        UserWarning, match=r"ball of radius 3 sqrt\(n_features\) / data_norm"
-    ) as said:
-        model.fit(X, y)
-    assert len(said) == 1
-    # Before, the lasso scored -6. The l1 ball is smaller than the l2 ball of the same radius.
-    # By ten standard deviations of the noise: .96 +- .02 for regressions, .86 +- .01 with l1.
-    least = {"logistic with an l1 penalty": 0.75, "machine": 0.9}.get(kind, 0.7)
-    assert model.score(X, y) > least
-    assert "assumed: 'frank_wolfe' needs a bounded set" in str(model.plan_)
-    # The scale of the scores of logistic regression is set after the fit.
-    if model.data_norm is not None and "logistic" not in kind:
-        half = 4.0 if "target_bounds" in model.get_params() else 1.0
-        order = 1 if kind == "lasso" else 2
-        radius = half * 3 * np.sqrt(4) / 2.0
-        assert np.linalg.norm(np.ravel(model.coef_), order) <= radius * (1 + 1e-9)
 
 
 def test_a_set_that_is_given_is_kept_in_silence():

@@ -1,7 +1,5 @@
 """The test doubles: what is recorded is replayed, and any other query is refused."""
 
-from math import inf
-
 import numpy as np
 import pytest
 
@@ -11,7 +9,7 @@ from skdp.privacy.accounting import Ledger
 from skdp.privacy.rows import DenseRows
 from skdp.problem import Problem, RowBounds
 from skdp.problem.losses import Logistic
-from skdp.testing import ExactOracle, RecordingOracle, ReplayOracle, Transcript
+from skdp.testing import RecordingOracle, ReplayOracle, Transcript
 
 N, D = 30, 2
 PROBLEM = Problem(Logistic(), N, D, RowBounds(2.0))
@@ -134,28 +132,3 @@ def test_replay_charges_a_budget_too():
     ).budget.fraction(0.5)
     with pytest.raises(BudgetExceededError):
         replay.gradient(np.zeros(D), spend=spend.whole())
-
-
-def test_exact_oracle_adds_no_noise_and_says_so():
-    ledger, receipt = Ledger(1.0, 1e-5), Ledger(inf, 1e-5)
-    store = rows()
-    oracle = ExactOracle(store, ledger, Adjacency.REPLACE_ONE, receipt)
-    gradient, norm, row_norms, targets = ask_all(oracle)
-    (block,) = store.blocks()
-    factor = 2.0 / np.maximum(np.linalg.norm(block.X, axis=1), 2.0)
-    expected = (factor[:, None] * block.X).T @ (0.5 - block.y) / N
-    np.testing.assert_allclose(gradient, expected, rtol=1e-12)
-    assert norm <= np.linalg.norm(expected)
-    for counts, values in (
-        (row_norms, np.linalg.norm(block.X, axis=1)),
-        (targets, block.y),
-    ):
-        counted = [
-            np.sum(values < 0.5),
-            np.sum((values >= 0.5) & (values < 1)),
-            np.sum(values >= 1),
-        ]
-        np.testing.assert_array_equal(counts, counted)
-    assert receipt.spent().epsilon == inf
-    assert {event.mechanism for event in receipt.receipt()} == {"non_private"}
-    assert 0 < ledger.spent().epsilon <= 1.0

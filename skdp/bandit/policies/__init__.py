@@ -1,4 +1,4 @@
-"""Policies of contextual bandits. A file added here is found by its option string."""
+"""Policies of contextual bandits. The option string of each is the name of its file."""
 
 from .base import Policy
 from .blocks import BlocksPolicy

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar, final
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any, ClassVar, Self, final
 
 import numpy as np
-
-from ...reporting.display import Display
 
 if TYPE_CHECKING:
     from .scores import CalibrationCurve, ConfusionMatrix, RocCurve, Score
@@ -14,10 +13,51 @@ if TYPE_CHECKING:
 _ACCENT, _GUIDE = "C0", "0.6"
 
 
-class _Display(Display):
-    """Base of plots."""
+class _Display(ABC):
+    """Base of a display, whose ``plot`` leaves ``ax_`` and ``figure_``."""
 
-    _size: ClassVar[tuple[float, float] | None] = (4.5, 4.2)
+    # Inches of new axes.
+    _size: ClassVar[tuple[float, float]] = (4.5, 4.2)
+
+    ax_: Any
+    figure_: Any
+
+    @final
+    def plot(self, ax: Any = None) -> Self:
+        """Draw.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, optional
+            Where to draw; by default new ones.
+
+        Returns
+        -------
+        self
+            With ``ax_`` and ``figure_``.
+        """
+        ax = self._axes(ax)
+        self.ax_, self.figure_ = ax, ax.figure
+        self._draw(ax)
+        return self
+
+    @abstractmethod
+    def _draw(self, ax: Any) -> None:
+        """Draw on axes."""
+
+    @final
+    def _axes(self, ax: Any) -> Any:
+        """The axes to draw on; new ones of pyplot, as in scikit-learn, if None are given."""
+        if ax is None:
+            try:
+                from matplotlib import pyplot
+            except ImportError:
+                raise ImportError(
+                    f"{type(self).__name__}.plot needs matplotlib, which is not installed; pip "
+                    "install 'skdp[plot]'."
+                ) from None
+            _, ax = pyplot.subplots(figsize=self._size, layout="constrained")
+        return ax
 
 
 @final

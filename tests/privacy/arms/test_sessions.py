@@ -1,6 +1,5 @@
 """Sessions are paid before they are given rows, answer what was planned, and stay secret."""
 
-import copy
 import pickle
 from itertools import pairwise
 
@@ -136,15 +135,6 @@ def test_a_secret_pickle_goes_on_where_it_stopped(name, at):
         np.testing.assert_array_equal(a, b)
 
 
-@every_session
-def test_a_session_is_not_copied(name):
-    session = opened(name)
-    run(session, name, stream(), stop=session.room)
-    for leave in (copy.copy, copy.deepcopy, pickle.dumps):
-        with pytest.raises(TypeError, match="cannot be copied or pickled"):
-            leave(session)
-
-
 def test_moments_are_those_of_all_users_so_far():
     X, arms, y = stream()
     released = exact("moments", (X, arms, y))
@@ -173,13 +163,6 @@ def test_moments_lie_on_a_public_grid_whatever_the_rows(epsilon):
             off = np.sqrt(2) * answer.matrices / grid
             off[:, np.arange(D), np.arange(D)] = 0
             np.testing.assert_allclose(off, np.rint(off), rtol=1e-14)
-
-
-def test_more_rows_than_wait_at_a_time_are_added_up(monkeypatch):
-    whole = exact("moments", stream())
-    monkeypatch.setattr("skdp.privacy.bandit_sessions.arm_moments._WAITING", 2)
-    for a, b in zip(whole, exact("moments", stream()), strict=True):
-        np.testing.assert_allclose(a, b, atol=1e-12)
 
 
 def test_gradients_and_steps_are_those_of_the_loss():

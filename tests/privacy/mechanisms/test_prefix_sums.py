@@ -133,15 +133,6 @@ def test_a_stream_costs_no_more_than_its_spend_and_hardly_less(kind, amount):
 
 
 @every_kind
-def test_the_event_states_what_was_done(kind):
-    mechanism = kind(50)
-    event = mechanism.event("sum", 0.5, 3.0)
-    assert (event.query, event.sensitivity, event.noise_scale) == ("sum", 0.5, 3.0)
-    assert (event.factorization, event.length) == (mechanism.option(), 50)
-    assert event.column_norm == mechanism.column_norm
-
-
-@every_kind
 @pytest.mark.parametrize("sensitivity", [0.0, -1.0, inf, nan])
 def test_an_unbounded_or_empty_sensitivity_is_refused(kind, sensitivity):
     with pytest.raises(ValueError, match="positive finite sensitivity"):
@@ -190,17 +181,6 @@ def test_a_step_that_is_interrupted_ends_the_stream(kind):
         with pytest.raises(RuntimeError, match="step 2 was interrupted"):
             go_on()
     assert noise.taken == 1
-
-
-@every_kind
-def test_noise_has_the_shape_of_a_term_and_belongs_to_the_caller(kind):
-    noise = kind(20).open((2, 3), 1.0, seeded())
-    other = kind(20).open(6, 1.0, seeded())
-    for _ in range(20):
-        mine = noise.next()
-        assert mine.shape == (2, 3)
-        np.testing.assert_array_equal(mine.ravel(), other.next())
-        mine[:] = 1e9
 
 
 @every_kind

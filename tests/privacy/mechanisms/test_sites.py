@@ -71,13 +71,6 @@ def test_own_noise_of_pairs_is_what_the_exposure_allows(edges, colluders):
     np.testing.assert_allclose((0.3 / found.noise_scales) ** 2, 0.04, rtol=1e-10)
 
 
-@pytest.mark.parametrize("edges", [None, RING], ids=["all", "ring"])
-def test_masks_cancel_in_the_sum(edges):
-    masks = mechanism("pairwise", 1, edges).masks((5, 1000), source())
-    np.testing.assert_allclose(masks.sum(axis=0), 0, atol=1e-13)
-    assert masks.std() > 1
-
-
 @pytest.mark.parametrize(
     ("kind", "colluders", "added"),
     [
@@ -94,36 +87,6 @@ def test_sums_have_the_noise_that_honest_sites_need(kind, colluders, added):
     if kind != "central":
         honest = found.own_noise_scales[0] * sqrt(5 - colluders)
         assert honest == pytest.approx(found.noise_scales[0])
-
-
-def test_all_messages_are_published_or_their_sum():
-    values = np.arange(10.0).reshape(5, 2)
-
-    class Silence(SystemNoise):
-        def normal(self, shape):
-            return np.zeros(shape)
-
-        def rounded(self, shape, scale):
-            return np.zeros(shape)
-
-    for kind in ("local", "pairwise"):
-        np.testing.assert_array_equal(mechanism(kind).randomize(values, Silence()), values)
-    for kind in ("secure_sum", "final_model", "central"):
-        answer = mechanism(kind).randomize(values, Silence())
-        np.testing.assert_array_equal(answer, values.sum(axis=0))
-
-
-@pytest.mark.parametrize("kind", ["local", "central"])
-def test_messages_with_noise_of_one_normal_an_entry_lie_on_a_grid(kind):
-    values = np.random.default_rng(0).normal(size=(5, 2))
-    found = mechanism(kind)
-    answer = found.randomize(values, SystemNoise())
-    scales = found.noise_scales if kind == "local" else found.noise_scales[:1]
-    for own, message in zip(scales, np.atleast_2d(answer), strict=True):
-        g = spacing(found.sensitivity, own, values.size)
-        np.testing.assert_array_equal(message % g, 0)
-    with pytest.raises(AssertionError):
-        np.testing.assert_array_equal(values % g, 0)
 
 
 @pytest.mark.parametrize("kind", ["local", "pairwise", "secure_sum", "final_model", "central"])

@@ -56,17 +56,6 @@ def test_very_long_streams_and_very_many_visits_are_priced_by_the_sum_of_norms(o
         assert mechanism.norm(visits) == visits * mechanism.column_norm
 
 
-@every_kind
-def test_one_visit_costs_the_norm_of_a_column(kind):
-    assert kind(11).norm(1) == kind(11).column_norm
-
-
-@every_kind
-@pytest.mark.parametrize("length", [1, 6, 16, 100])
-def test_no_entry_of_the_factor_is_negative(kind, length):
-    assert strategy(kind(length)).min() >= 0
-
-
 @pytest.mark.parametrize("option", ["blt", "toeplitz"])
 def test_terms_next_to_each_other_at_the_start_of_a_long_stream_reach_the_price(option):
     mechanism = PREFIX_SUMS[option](400)

@@ -228,15 +228,16 @@ ASKED = {
 OTHERS = {"category_counts", "site_gradients", "sampled_site_gradients", "stream", "gradient_scale"}
 
 
+@pytest.mark.parametrize("adjacency", Adjacency)
 @pytest.mark.parametrize("name", ASKED)
-def test_each_query_pays_before_looking(name):
+def test_each_query_pays_before_looking(name, adjacency):
     problem, arguments, options, *calculus = ASKED[name]
     calculus = calculus[0] if calculus else GaussianDP()
 
     def ask(oracle, spend):
         getattr(oracle, name.partition(",")[0])(*arguments, **options, spend=spend)
 
-    check_pays_before_looking(ask, problem, REPLACE, calculus=calculus)
+    check_pays_before_looking(ask, problem, adjacency, calculus=calculus)
 
 
 def test_no_query_is_left_out():
