@@ -1,10 +1,13 @@
 """Bugs in private searches, by exact arithmetic and by what searches release about neighbours."""
 
+import io
 import logging
 import warnings
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext, redirect_stderr, suppress
 from dataclasses import dataclass
 from functools import partial
+from itertools import count
+from unittest.mock import patch
 
 import numpy as np
 from planted_bugs.bug import Bug, gives
@@ -182,8 +185,9 @@ def whole(honest, self):
 
 
 def searches_log_nothing_of_their_trials():
-    """A logger that hears everything hears nothing, since each trial would tell that it was one."""
-    heard = []
+    """Neither a log nor a terminal hears of trials, since each would tell that it was one."""
+    heard, terminal = [], io.StringIO()
+    terminal.isatty = lambda: True
     handler = logging.Handler()
     handler.emit = heard.append
     logger = logging.getLogger("skdp")
@@ -195,11 +199,15 @@ def searches_log_nothing_of_their_trials():
     logger.setLevel(logging.DEBUG)
     logger.addHandler(handler)
     try:
-        search.fit(X, X[:, 0] > 0)
+        # As if each look at the clock were ten seconds after the last.
+        clock = patch("skdp.reporting.progress_bar.monotonic", count(step=10.0).__next__)
+        with redirect_stderr(terminal), clock:
+            search.fit(X, X[:, 0] > 0)
     finally:
         logger.removeHandler(handler)
         logger.setLevel(level)
     assert not heard, "trials were logged"
+    assert not terminal.getvalue(), "trials were shown"
 
 
 def search_of_steps(*steps, **options):
@@ -253,6 +261,7 @@ CLOSE = scores_of_neighbours_are_as_close_as_they_may
 BUGS = (
     Bug("trials that get the whole budget", {"GaussianSearch.trial": whole}, PROMISE, WORST),
     Bug("trials that are logged", {"search_base.silence": lambda honest: nullcontext()}, searches_log_nothing_of_their_trials, "were logged"),
+    Bug("trials that show their progress", {"search_trials.without_progress": lambda _: nullcontext()}, searches_log_nothing_of_their_trials, "were shown"),
     Bug("a fixed number of trials", {"searches._drawn": lambda _, number: Fixed(int(number.mean))}, PROMISE, WORST),
     Bug("a number of trials that is told", {"searches._told": gives(True)}, PROMISE, WORST, nightly=True),
     Bug("trials that get the whole budget, by simulation", {"trials.mu": lambda _, epsilon, delta, number: gdp.mu(epsilon, delta)}, simulated_searches_keep_their_promise, WORST, nightly=True),
