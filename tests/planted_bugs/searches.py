@@ -199,13 +199,14 @@ def searches_log_nothing_of_their_trials():
     logger.setLevel(logging.DEBUG)
     logger.addHandler(handler)
     try:
-        # As if each look at the clock were ten seconds after the last.
-        clock = patch("skdp.reporting.progress_bar.monotonic", count(step=10.0).__next__)
-        with redirect_stderr(terminal), clock:
-            search.fit(X, X[:, 0] > 0)
+        search.fit(X, X[:, 0] > 0)
     finally:
         logger.removeHandler(handler)
         logger.setLevel(level)
+    # As if each look at the clock were ten seconds after the last.
+    clock = patch("skdp.reporting.progress_bar.monotonic", count(step=10.0).__next__)
+    with redirect_stderr(terminal), clock:
+        search.fit(X, X[:, 0] > 0)
     assert not heard, "trials were logged"
     assert not terminal.getvalue(), "trials were shown"
 
