@@ -10,7 +10,7 @@ from multiprocessing import current_process
 from shutil import get_terminal_size
 from threading import current_thread, main_thread
 from time import monotonic
-from typing import Self, TypeVar, final
+from typing import Any, Self, TypeVar, final
 
 T = TypeVar("T")
 
@@ -39,13 +39,14 @@ class ProgressBar:
 
     def __init__(self, what: str) -> None:
         self._what, self._begun, self._latest, self._length = what, monotonic(), 0.0, 0
+        self._width = _WIDTH
 
     def __enter__(self) -> Self:
-        stream = sys.stderr
+        # What takes its place meanwhile may be a file.
+        self._stream: Any = sys.stderr
         if (
             ProgressBar._open is None
-            and stream is not None
-            and (stream.isatty() or type(stream).__module__.startswith("ipykernel"))
+            and _is_terminal(self._stream)
             and current_thread() is main_thread()
             and current_process().name == "MainProcess"
             and not _hidden.get()
@@ -81,17 +82,25 @@ class ProgressBar:
             return
         self._latest = self.seconds
         room = get_terminal_size().columns - 1
-        width = max(0, min(_WIDTH, room - len(f"{self._what} [] {text}")))
-        filled = int(width * done)
-        bar = "#" * filled + "." * (width - filled)
+        self._width = max(0, min(self._width, room - len(f"{self._what} [] {text}")))
+        filled = int(self._width * done)
+        bar = "#" * filled + "." * (self._width - filled)
         self._write(f"{self._what} [{bar}] {text}"[:room])
 
     def _write(self, line: str, end: str = "") -> None:
         # No work fails because nobody can be told of it.
         with suppress(OSError, ValueError):
-            sys.stderr.write(f"\r{line:{self._length}}{end}")
-            sys.stderr.flush()
+            self._stream.write(f"\r{line:{self._length}}{end}")
+            self._stream.flush()
         self._length = len(line)
+
+
+def _is_terminal(stream: Any) -> bool:
+    """Tell whether lines can be written over there; what is closed or no file is no terminal."""
+    try:
+        return bool(stream.isatty()) or type(stream).__module__.startswith("ipykernel")
+    except (AttributeError, OSError, ValueError):
+        return False
 
 
 def with_progress(done: Iterable[T], total: int, what: str) -> Iterator[T]:

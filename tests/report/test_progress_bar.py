@@ -3,6 +3,7 @@
 import io
 import re
 import sys
+from contextlib import redirect_stderr
 from itertools import count
 from threading import Thread
 
@@ -22,6 +23,11 @@ Y = (X[:, 0] > 0).astype(int)
 class Terminal(io.StringIO):
     def isatty(self):
         return True
+
+
+class Gone(Terminal):
+    def write(self, text):
+        raise BrokenPipeError
 
 
 @pytest.fixture
@@ -150,11 +156,34 @@ def test_only_the_main_thread_has_a_line(shown):
 
 
 def test_a_terminal_that_is_gone_ends_no_fit(shown):
-    class Gone(Terminal):
-        def write(self, text):
-            raise BrokenPipeError
-
     assert shown(small_fit, terminal=Gone) == ""
+
+
+@pytest.mark.parametrize("stream", [None, object(), Gone()], ids=["none", "no file", "closed"])
+def test_a_fit_needs_no_standard_error(stream, monkeypatch):
+    if stream is not None and hasattr(stream, "close"):
+        stream.close()
+    with monkeypatch.context() as patched:
+        patched.setattr(sys, "stderr", stream)
+        small_fit()
+
+
+def test_a_line_stays_on_its_terminal_when_standard_error_is_sent_elsewhere(shown):
+    log = io.StringIO()
+
+    def redirected():
+        solve = GD.solve
+
+        def solving(self, *given):
+            with redirect_stderr(log):
+                return solve(self, *given)
+
+        with pytest.MonkeyPatch.context() as patched:
+            patched.setattr(GD, "solve", solving)
+            small_fit()
+
+    assert "pass 2/2" in shown(redirected)
+    assert not log.getvalue()
 
 
 def test_a_fit_that_fails_leaves_the_line_to_others(shown, monkeypatch):
