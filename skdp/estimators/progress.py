@@ -33,85 +33,6 @@ _FREE = {"random_state", "clip_predictions", "warm_start", "verbose"}
 _OF_STREAMS = {"horizon", "buffer", "solver"}
 
 
-@dataclass(frozen=True, eq=False)
-class EarlierModel:
-    """A published model that a fit, or a part of a stream, starts from, and what it has found.
-
-    Parameters
-    ----------
-    bounds : RowBounds
-        Bounds given, or paid for once.
-    coef : ndarray of shape (n_features, n_scores)
-        For features as they come.
-    intercept : ndarray of shape (n_scores,)
-        Less what makes up for the frequencies of classes.
-    row_map : RowMap, optional
-        Coordinates that it was conditioned to.
-    as_published : bool, default=False
-        Whether it is in units of targets as they come, and not of bounded ones.
-    """
-
-    bounds: RowBounds
-    coef: np.ndarray
-    intercept: np.ndarray
-    row_map: RowMap | None = None
-    as_published: bool = False
-
-    @classmethod
-    def of(cls, model: Any, before: dict[str, Any]) -> EarlierModel | None:
-        """The model that a fit with ``warm_start`` starts from, if there is one.
-
-        As in scikit-learn, it is what the attributes before the fit say, wherever they come from.
-        The model knows the features and classes of the fit to come.
-
-        Raises
-        ------
-        ValueError
-            If the earlier model is about other features or classes, or not finite.
-        """
-        if not model.warm_start or "coef_" not in before:
-            return None
-        given = before["coef_"]
-        coef = np.atleast_2d(given.toarray() if sp.issparse(given) else given).astype(np.float64)
-        intercept = np.atleast_1d(before.get("intercept_", 0.0)).astype(np.float64)
-        classes, earlier = getattr(model, "classes_", None), before.get("classes_")
-        if classes is not None and earlier is not None and not np.array_equal(classes, earlier):
-            _refuse(
-                model,
-                f"the classes {shown(tuple(earlier.tolist()))}",
-                shown(tuple(classes.tolist())),
-            )
-        if coef.shape[1] != model.n_features_in_:
-            _refuse(model, f"{coef.shape[1]} features", model.n_features_in_)
-        scores = 1 if classes is None or len(classes) == 2 else len(classes)
-        scores = model._target_columns or scores
-        if coef.shape[0] != scores or intercept.size not in (1, scores):
-            _refuse(model, f"scores for {coef.shape[0]}", scores)
-        if not (np.isfinite(coef).all() and np.isfinite(intercept).all()):
-            _refuse(model, "finite coefficients", "others")
-        progress: Progress | None = before.get("_progress")
-        found, row_map = None if progress is None else progress.released, None
-        if found is not None and progress is not None and progress.same(model, "precondition"):
-            row_map = found.row_map
-        if found is not None and getattr(model, "class_weight", None) == "balanced":
-            intercept = found.intercept
-        bounds = model._given_bounds(False) if found is None else found.bounds
-        return cls(bounds, coef.T, np.broadcast_to(intercept, scores), row_map, as_published=True)
-
-    def start(self, problem: Problem) -> np.ndarray | None:
-        """Weights of the model in the coordinates of a problem, None if out of their reach."""
-        coef, intercept, target = self.coef, self.intercept, problem.bounds.target
-        if self.as_published and target is not None:
-            coef = coef / target.half_width
-            intercept = (intercept - target.centre) / target.half_width
-        w = problem.from_user_coordinates(coef, intercept)
-        return w if np.isfinite(w).all() else None
-
-    def coordinates(self, bounds: RowBounds) -> RowMap | None:
-        """Coordinates that rows within these bounds may be conditioned to at once."""
-        return self.row_map if bounds == self.bounds else None
-
-
 class Progress:
     """Record of the rows that a model has been given; nothing in it that is not public.
 
@@ -268,6 +189,85 @@ class Progress:
                 "that were taken cannot change. Set them back, call fit to start anew, or use a "
                 "clone for a new stream."
             )
+
+
+@dataclass(frozen=True, eq=False)
+class EarlierModel:
+    """A published model that a fit, or a part of a stream, starts from, and what it has found.
+
+    Parameters
+    ----------
+    bounds : RowBounds
+        Bounds given, or paid for once.
+    coef : ndarray of shape (n_features, n_scores)
+        For features as they come.
+    intercept : ndarray of shape (n_scores,)
+        Less what makes up for the frequencies of classes.
+    row_map : RowMap, optional
+        Coordinates that it was conditioned to.
+    as_published : bool, default=False
+        Whether it is in units of targets as they come, and not of bounded ones.
+    """
+
+    bounds: RowBounds
+    coef: np.ndarray
+    intercept: np.ndarray
+    row_map: RowMap | None = None
+    as_published: bool = False
+
+    @classmethod
+    def of(cls, model: Any, before: dict[str, Any]) -> EarlierModel | None:
+        """The model that a fit with ``warm_start`` starts from, if there is one.
+
+        As in scikit-learn, it is what the attributes before the fit say, wherever they come from.
+        The model knows the features and classes of the fit to come.
+
+        Raises
+        ------
+        ValueError
+            If the earlier model is about other features or classes, or not finite.
+        """
+        if not model.warm_start or "coef_" not in before:
+            return None
+        found = before["coef_"]
+        coef = np.atleast_2d(found.toarray() if sp.issparse(found) else found).astype(np.float64)
+        intercept = np.atleast_1d(before.get("intercept_", 0.0)).astype(np.float64)
+        classes, earlier = getattr(model, "classes_", None), before.get("classes_")
+        if classes is not None and earlier is not None and not np.array_equal(classes, earlier):
+            _refuse(
+                model,
+                f"the classes {shown(tuple(earlier.tolist()))}",
+                shown(tuple(classes.tolist())),
+            )
+        if coef.shape[1] != model.n_features_in_:
+            _refuse(model, f"{coef.shape[1]} features", model.n_features_in_)
+        scores = 1 if classes is None or len(classes) == 2 else len(classes)
+        scores = model._target_columns or scores
+        if coef.shape[0] != scores or intercept.size not in (1, scores):
+            _refuse(model, f"scores for {coef.shape[0]}", scores)
+        if not (np.isfinite(coef).all() and np.isfinite(intercept).all()):
+            _refuse(model, "finite coefficients", "others")
+        progress: Progress | None = before.get("_progress")
+        released, row_map = None if progress is None else progress.released, None
+        if released is not None and progress is not None and progress.same(model, "precondition"):
+            row_map = released.row_map
+        if released is not None and getattr(model, "class_weight", None) == "balanced":
+            intercept = released.intercept
+        bounds = model._given_bounds(False) if released is None else released.bounds
+        return cls(bounds, coef.T, np.broadcast_to(intercept, scores), row_map, as_published=True)
+
+    def start(self, problem: Problem) -> np.ndarray | None:
+        """Weights of the model in the coordinates of a problem, None if out of their reach."""
+        coef, intercept, target = self.coef, self.intercept, problem.bounds.target
+        if self.as_published and target is not None:
+            coef = coef / target.half_width
+            intercept = (intercept - target.centre) / target.half_width
+        w = problem.from_user_coordinates(coef, intercept)
+        return w if np.isfinite(w).all() else None
+
+    def coordinates(self, bounds: RowBounds) -> RowMap | None:
+        """Coordinates that rows within these bounds may be conditioned to at once."""
+        return self.row_map if bounds == self.bounds else None
 
 
 def declared_disjoint(model: Any) -> bool:
