@@ -2,14 +2,15 @@
 
     python examples/benchmarks/streams.py accuracy --data adult --rows 100000 --plot adult.png
     python examples/benchmarks/streams.py throughput
+    python examples/benchmarks/streams.py throughput --calls 10 --columns 20
     python examples/benchmarks/streams.py memory
 
 ``accuracy`` compares the default under ``partial_fit`` (``blocks``), the one that keeps no rows
 (``ftrl``), a private ``fit`` on all rows so far, and scikit-learn's ``SGDClassifier.partial_fit``,
 which is not private. Excess risk is the mean logistic loss on held-out rows above that of
 scikit-learn's ``LogisticRegression`` on the whole stream. ``throughput`` compares rows per second
-with ``SGDClassifier.partial_fit`` in the same run, calls interleaved. ``memory`` feeds a million
-rows and reports how the process grew.
+with ``SGDClassifier.partial_fit`` over a declared horizon of a million rows in the same run, calls
+interleaved. ``memory`` feeds a million rows and reports how the process grew.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from skdp.solvers import Blocks
 
 EPSILONS = (0.1, 1.0, 4.0)
 MOMENTS = 12
-CALLS = {1: 2000, 10: 1000, 100: 500, 1000: 100}
+SOLVERS = ("blocks", "ftrl", "frank_wolfe")
 
 
 def stream(name, rows, seed):
@@ -145,36 +146,32 @@ def rows_of(n, d, seed):
     return X, (rng.random(n) < expit(3 * X[:, :5].sum(axis=1))).astype(int)
 
 
-def pace(models, batch, d, calls):
-    """CPU seconds of each model over the same calls, in turn."""
-    X, y = rows_of(batch * calls, d, seed=0)
+def pace(models, X, y, size):
+    """CPU seconds of each model over the same calls of so many rows, in turn."""
     spent = dict.fromkeys(models, 0.0)
-    for call in range(calls):
-        rows = slice(call * batch, (call + 1) * batch)
+    for start in range(0, len(y), size):
+        rows = slice(start, start + size)
         for name, model in models.items():
-            start = process_time()
+            begun = process_time()
             model.partial_fit(X[rows], y[rows], classes=[0, 1])
-            spent[name] += process_time() - start
+            spent[name] += process_time() - begun
     return spent
 
 
 def throughput(arguments):
-    del arguments
-    print("Rows per second as a share of SGDClassifier.partial_fit, by rows per call\n")
-    print("| d | rows a call | calls | SGDClassifier, rows/s | blocks | ftrl |")
-    print("|---" * 6 + "|")
-    for d in (20, 100, 1000):
-        for batch, calls in CALLS.items():
-            horizon = batch * calls
-            models = {
-                "sgd": SGDClassifier(loss="log_loss"),
-                "blocks": private(1.0, 1e-6, horizon=horizon),
-                "ftrl": private(1.0, 1e-6, horizon=horizon, buffer=False),
+    n = arguments.rows
+    print(f"{n:,} rows per CPU second, as a share of SGDClassifier.partial_fit\n")
+    print(f"| columns | rows a call | SGDClassifier, rows/s | {' | '.join(SOLVERS)} |")
+    print("|---" * (3 + len(SOLVERS)) + "|")
+    for d in arguments.columns:
+        X, y = rows_of(n, d, seed=0)
+        for size in arguments.calls:
+            models = {"sgd": SGDClassifier(loss="log_loss")} | {
+                solver: private(1.0, 1e-6, horizon=n, solver=solver) for solver in SOLVERS
             }
-            spent = pace(models, batch, d, calls)
-            ratios = [f"{spent['sgd'] / spent[name]:.2f}" for name in ("blocks", "ftrl")]
-            speed = f"{horizon / spent['sgd']:,.0f}"
-            print(f"| {d} | {batch} | {calls} | {speed} | {' | '.join(ratios)} |", flush=True)
+            spent = pace(models, X, y, size)
+            ratios = [f"{spent['sgd'] / spent[solver]:.2f}" for solver in SOLVERS]
+            print(f"| {d} | {size} | {n / spent['sgd']:,.0f} | {' | '.join(ratios)} |", flush=True)
 
 
 def grown(parameters, queue):
@@ -218,7 +215,11 @@ def main():
     command.add_argument("--repeats", type=int, default=3)
     command.add_argument("--plot", type=Path, help="where to save the figure")
     command.set_defaults(run=accuracy)
-    commands.add_parser("throughput").set_defaults(run=throughput)
+    command = commands.add_parser("throughput")
+    command.add_argument("--rows", type=int, default=1_000_000)
+    command.add_argument("--columns", type=int, nargs="+", default=[20, 100])
+    command.add_argument("--calls", type=int, nargs="+", default=[10, 100, 1000])
+    command.set_defaults(run=throughput)
     commands.add_parser("memory").set_defaults(run=memory)
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")

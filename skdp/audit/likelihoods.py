@@ -247,22 +247,5 @@ class SumsAnswer(Answer):
 @lru_cache(maxsize=8)
 def rows_of_noise(mechanism: PrefixSumMechanism) -> np.ndarray:
     """B, one row a step, found by giving unit vectors in place of normals."""
-    taken = 0
-
-    def counting(k: int) -> np.ndarray:
-        nonlocal taken
-        taken += k
-        return np.zeros((k, 1))
-
-    correlator = mechanism.correlator(1)
-    for _ in range(mechanism.length):
-        correlator.step(counting)
-    unit, taken = np.eye(taken), 0
-
-    def units(k: int) -> np.ndarray:
-        nonlocal taken
-        taken += k
-        return unit[taken - k : taken].copy()
-
-    correlator = mechanism.correlator(len(unit))
-    return np.stack([correlator.step(units).copy() for _ in range(mechanism.length)])
+    correlator = mechanism.correlator(mechanism.length)
+    return np.stack([correlator.step(z) for z in np.eye(mechanism.length)])

@@ -11,6 +11,7 @@ from typing import Any, TypeVar, cast, final
 from ..privacy.accounting.events import Event
 from ..privacy.accounting.ledger import Ledger
 from ..reporting.privacy_ledger import words_of
+from ..reporting.progress_bar import ProgressBar, time_in_words
 from .progress import Progress
 
 try:
@@ -50,7 +51,9 @@ class Announcements:
 
     They hear what was asked, how often, and what has been spent: public facts, which depend on rows
     only through answers that are paid for. Without ``verbose``, a logger of level INFO and
-    callbacks nobody listens.
+    callbacks a terminal has a :class:`~skdp.reporting.progress_bar.ProgressBar`, which says besides
+    what a pass takes, and how long those that the solver has planned will. Without one nobody
+    listens.
 
     Parameters
     ----------
@@ -72,8 +75,11 @@ class Announcements:
         self._verbose = int(model.verbose)
         self._listens = self._verbose > 0 or _LOGGER.isEnabledFor(logging.INFO)
         self._tasks: _FitTasks | None = None
+        self._bar = ProgressBar(type(model).__name__)
         self._queries, self._tenths, self._published = 0, 0, False
         self._stage, self._counts = ledger.stage, Counter[str]()
+        # Shares of the budget spent so far, and before the stage, which began at so many seconds.
+        self._share = self._share_before = self._stage_begun = 0.0
         stop = progress.parts.stop
         within = f"rows {stop - n_samples + 1:,} to {stop:,}: "
         self._part = within if progress.streaming else ""
@@ -85,7 +91,9 @@ class Announcements:
         if self._listens:
             budget = f"epsilon {self._ledger.epsilon:g} at delta {self._ledger.delta:g}"
             self._say(f"{self._n_samples:,} {self._unit.plural}, budget {budget}")
-        if self._listens or self._tasks is not None:
+        elif self._tasks is None:
+            self._bar.__enter__()
+        if self._listens or self._tasks is not None or self._bar.open:
             self._ledger.tell(self._charged)
 
     def published(self) -> None:
@@ -95,6 +103,7 @@ class Announcements:
     def end(self) -> None:
         """Stop listening, and tell how it went."""
         self._ledger.tell(None)
+        self._bar.__exit__()
         if self._listens:
             how = "published a model" if self._published else "stopped"
             queries = "1 query" if self._queries == 1 else f"{self._queries:,} queries"
@@ -105,23 +114,49 @@ class Announcements:
     def _charged(self, event: Event | tuple[Event, ...]) -> None:
         asked = event if isinstance(event, Event) else event[0]
         self._queries += asked.count
+        if self._ledger.stage is not self._stage:
+            self._stage, self._counts = self._ledger.stage, Counter()
+            self._share_before, self._stage_begun = self._share, self._bar.seconds
+        self._counts[asked.query] += asked.count
+        if self._bar.due:
+            self._show(asked)
+        limit = self._ledger.limit
+        self._share = min(1.0, self._ledger.total / limit) if isfinite(limit) else 0.0
         if self._listens:
             self._tell(asked)
         if self._tasks is not None:
             self._tasks.charged()
 
     def _tell(self, event: Event) -> None:
-        stage, limit = self._ledger.stage, self._ledger.limit
-        if stage is not self._stage:
-            self._stage, self._counts = stage, Counter()
-        purpose, query, _ = words_of(event)
-        self._counts[query] += event.count
-        tenths = floor(10 * (self._ledger.total / limit)) if isfinite(limit) else 0
-        news = self._counts[query] == event.count or tenths > self._tenths
+        tenths = floor(10 * self._share)
+        news = self._counts[event.query] == event.count or tenths > self._tenths
         self._tenths = tenths
-        of = "" if stage.planned is None else f" of {stage.planned:,}"
-        what = f"{purpose}: {query} {self._counts[query]:,}{of}, {self._spent()}"
+        purpose, query, _ = words_of(event)
+        planned = self._stage.planned
+        of = "" if planned is None else f" of {planned:,}"
+        what = f"{purpose}: {query} {self._counts[event.query]:,}{of}, {self._spent()}"
         self._say(what, level=logging.INFO if news else logging.DEBUG)
+
+    def _show(self, event: Event) -> None:
+        """Show which pass begins, and how long the rest will take if it is like those before.
+
+        How far a stage is says the number of its passes, or else what has been spent.
+        """
+        planned, before = self._stage.planned, self._share_before
+        made, purpose, stage = self._counts.total() - event.count, words_of(event)[0], 0.0
+        if planned is not None:
+            number = self._counts[event.query]
+            stage, text = (
+                (number - event.count) / planned,
+                f"{purpose}, pass {number:,}/{planned:,}",
+            )
+        else:
+            text = f"{purpose}, pass {made + event.count:,}"
+            stage = (self._share - before) / (1 - before) if before < 1 else 0.0
+        took = self._bar.seconds - self._stage_begun
+        text += f", {time_in_words(took / made)} each" if made else ""
+        text += f", {time_in_words(took * (1 - stage) / stage)} left" if 0 < stage < 1 else ""
+        self._bar.show(before + (1 - before) * min(1.0, stage), text)
 
     def _spent(self) -> str:
         budget = self._ledger.epsilon

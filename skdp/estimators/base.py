@@ -48,7 +48,7 @@ from .choices import settled_calculus
 from .fit_plan import FitPlan, plan_fit
 from .inference import published_inference
 from .opening import DataOpener
-from .progress import DISJOINT, EarlierModel, Progress, Released
+from .progress import DISJOINT, EarlierModel, Progress
 from .publishing import PublishedModel
 from .refusals import of_bounds, of_place, of_scaled_columns, refuse
 from .stages import Case, ColumnRanges, FitState, Origin
@@ -479,7 +479,7 @@ class PrivateLinearModel(DataOpener, PublishedModel, CallbackSupportMixin, Budge
         # Few fits are followed by one that uses their coordinates, which take memory.
         kept = self._progress.streaming or self.warm_start
         row_map = problem.bounds.row_map if kept else None
-        self._progress.released = Released(bounds, *problem.in_user_coordinates(w), row_map)
+        self._progress.released = EarlierModel(bounds, *problem.in_user_coordinates(w), row_map)
 
     # Facts that subclasses state.
 

@@ -40,7 +40,7 @@ from .base import PrivateLinearModel
 from .choices import choose_for_stream, planned_mu, settled_calculus
 from .fit_plan import FitPlan, plan_stream
 from .opening import ACCEPTED
-from .progress import Progress, Released, declared_disjoint
+from .progress import EarlierModel, Progress, declared_disjoint
 
 Model = TypeVar("Model", bound=PrivateLinearModel)
 
@@ -336,7 +336,12 @@ class Session(ABC):
 
     @final
     def fit_part(
-        self, model: PrivateLinearModel, call: Call, origin: Released | None, *, block: bool = False
+        self,
+        model: PrivateLinearModel,
+        call: Call,
+        origin: EarlierModel | None,
+        *,
+        block: bool = False,
     ) -> None:
         """Fit rows by themselves, with a plan and an oracle of their own.
 

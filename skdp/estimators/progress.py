@@ -33,36 +33,6 @@ _FREE = {"random_state", "clip_predictions", "warm_start", "verbose"}
 _OF_STREAMS = {"horizon", "buffer", "solver"}
 
 
-@dataclass(frozen=True, eq=False)
-class Released:
-    """Published results of earlier parts, which the next part may use.
-
-    Parameters
-    ----------
-    bounds : RowBounds
-        Bounds given, or paid for once.
-    coef : ndarray of shape (n_features, n_scores)
-        The latest model, in the units of the problem, for features as they come.
-    intercept : ndarray of shape (n_scores,)
-        Its intercepts.
-    row_map : RowMap, optional
-        Coordinates that its part was conditioned to.
-    """
-
-    bounds: RowBounds
-    coef: np.ndarray
-    intercept: np.ndarray
-    row_map: RowMap | None = None
-
-    def start(self, problem: Problem) -> np.ndarray:
-        """Weights of the model in the coordinates of a problem of the same units."""
-        return problem.from_user_coordinates(self.coef, self.intercept)
-
-    def coordinates(self, bounds: RowBounds) -> RowMap | None:
-        """Coordinates that rows within these bounds may be conditioned to at once."""
-        return self.row_map if bounds == self.bounds else None
-
-
 class Progress:
     """Record of the rows that a model has been given; nothing in it that is not public.
 
@@ -78,7 +48,7 @@ class Progress:
         What was spent on the model that the first part has started from, on whichever rows.
     visits : int
         Most parts, each with a budget of its own, in which a person counts.
-    released : Released or None
+    released : EarlierModel or None
         None before the first release.
     seen : int
         Number of rows that were taken.
@@ -97,12 +67,12 @@ class Progress:
         self.parts = ParallelComposition()
         self.carried: Receipt | None = None
         self.visits = 1
-        self.released: Released | None = None
+        self.released: EarlierModel | None = None
         self.seen = 0
         self.streaming = self.secretive = self.weighted = False
 
     @property
-    def start(self) -> Released | None:
+    def start(self) -> EarlierModel | None:
         """The model that the next part may start from, if bounds of its targets have been seen."""
         found = self.released
         return found if found is not None and seen_targets(found.bounds.target) else None
@@ -223,21 +193,27 @@ class Progress:
 
 @dataclass(frozen=True, eq=False)
 class EarlierModel:
-    """Published facts about the model that a fit starts from.
+    """A published model that a fit, or a part of a stream, starts from, and what it has found.
 
     Parameters
     ----------
+    bounds : RowBounds
+        Bounds given, or paid for once.
     coef : ndarray of shape (n_features, n_scores)
-        As published, in the user's units.
+        For features as they come.
     intercept : ndarray of shape (n_scores,)
-        As published, less what makes up for the frequencies of classes.
-    released : Released, optional
-        What the earlier fit has left for fits to come.
+        Less what makes up for the frequencies of classes.
+    row_map : RowMap, optional
+        Coordinates that it was conditioned to.
+    as_published : bool, default=False
+        Whether it is in units of targets as they come, and not of bounded ones.
     """
 
+    bounds: RowBounds
     coef: np.ndarray
     intercept: np.ndarray
-    released: Released | None
+    row_map: RowMap | None = None
+    as_published: bool = False
 
     @classmethod
     def of(cls, model: Any, before: dict[str, Any]) -> EarlierModel | None:
@@ -272,25 +248,26 @@ class EarlierModel:
         if not (np.isfinite(coef).all() and np.isfinite(intercept).all()):
             _refuse(model, "finite coefficients", "others")
         progress: Progress | None = before.get("_progress")
-        released = None if progress is None else progress.released
-        if progress is not None and released and not progress.same(model, "precondition"):
-            released = replace(released, row_map=None)
+        released, row_map = None if progress is None else progress.released, None
+        if released is not None and progress is not None and progress.same(model, "precondition"):
+            row_map = released.row_map
         if released is not None and getattr(model, "class_weight", None) == "balanced":
             intercept = released.intercept
-        return cls(coef.T, np.broadcast_to(intercept, scores), released)
+        bounds = model._given_bounds(False) if released is None else released.bounds
+        return cls(bounds, coef.T, np.broadcast_to(intercept, scores), row_map, as_published=True)
 
     def start(self, problem: Problem) -> np.ndarray | None:
-        """Weights of the model in the units of a problem, None if it is out of their reach."""
+        """Weights of the model in the coordinates of a problem, None if out of their reach."""
         coef, intercept, target = self.coef, self.intercept, problem.bounds.target
-        if target is not None:
+        if self.as_published and target is not None:
             coef = coef / target.half_width
             intercept = (intercept - target.centre) / target.half_width
         w = problem.from_user_coordinates(coef, intercept)
         return w if np.isfinite(w).all() else None
 
     def coordinates(self, bounds: RowBounds) -> RowMap | None:
-        """Coordinates found earlier, for rows within the same bounds."""
-        return None if self.released is None else self.released.coordinates(bounds)
+        """Coordinates that rows within these bounds may be conditioned to at once."""
+        return self.row_map if bounds == self.bounds else None
 
 
 def declared_disjoint(model: Any) -> bool:

@@ -44,7 +44,7 @@ from ..solvers.preconditioning import (
 )
 from ..solvers.temperature import Temperature, plan_temperature
 from .choices import choose_preconditioner, named, planned_mu
-from .progress import EarlierModel, Released
+from .progress import EarlierModel
 from .range_finding import (
     private_data_norm,
     private_target_bounds,
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from .fit_plan import FitPlan
 
 # The model that a fit or a part of a stream starts from, if there is one.
-Origin = EarlierModel | Released | None
+Origin = EarlierModel | None
 
 # Share of mu^2 that is set aside for a bound that the user did not give.
 _BOUND_SHARE = 0.04
@@ -93,7 +93,7 @@ class Case:
         Whether rows have weights.
     unit : PrivacyUnit
         What is protected.
-    origin : EarlierModel or Released, optional
+    origin : EarlierModel, optional
         The model to start from.
     found : RowBounds, optional
         Bounds that an earlier part of a stream has paid for.
@@ -158,7 +158,7 @@ class FitState:
         The whole, or what the total weight has left of it.
     rng : Generator
         Public randomness.
-    origin : EarlierModel or Released, optional
+    origin : EarlierModel, optional
         The model to start from.
     sites : Sites, optional
         Where rows lie, if not all together.

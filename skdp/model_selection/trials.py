@@ -21,6 +21,7 @@ from ..privacy.randomness import SecretNoise
 from ..privacy.row_scores import ROW_SCORES, RowScore
 from ..privacy.rows.reading import zero_unless_finite
 from ..reporting.open_budgets import covered
+from ..reporting.progress_bar import without_progress
 from ..validation import numbers_in, shown
 from .candidates import Candidate, private_steps, silence
 
@@ -104,11 +105,12 @@ def perform(
     Whether a trial fails is a part of its outcome: what an error says, and that there was one,
     stays inside, because it would tell of a candidate that may not have won. No row decides it:
     what steps make of an entry that is not finite counts as zero. ``process`` is the number of the
-    process of the search, which keeps its own warnings back.
+    process of the search, which keeps its own warnings back. No fit shows its progress.
     """
     elsewhere = os.getpid() != process
     try:
-        with silence() if elsewhere else nullcontext(), covered(), zero_unless_finite():
+        quiet = silence() if elsewhere else nullcontext()
+        with quiet, covered(), without_progress(), zero_unless_finite():
             noise = noise_for(candidate.seed)
             model = rows.fit(candidate.estimator)
             score = scoring(model, noise) if candidate.covers(model) else nan

@@ -191,10 +191,9 @@ def reservation_for(model: Any, *, goes_on: bool = False) -> Reservation:
     BudgetExceededError
         If the estimator belongs to work under a budget that is closed.
     """
-    who, key = type(model).__name__, f"{os.getpid()}-{token_hex(16)}"
-    latest = vars(model).get(RUN, "")
-    if goes_on and latest.startswith(f"{os.getpid()}-"):
-        key = latest
+    who, key = type(model).__name__, vars(model).get(RUN, "") if goes_on else ""
+    if not key.startswith(f"{os.getpid()}-"):
+        key = f"{os.getpid()}-{token_hex(16)}"
     if _is_covered.get():
         return Reservation(key, who, [])
     known = _known_to(model)

@@ -182,10 +182,9 @@ class _Averaging(Learner):
         # A row adds its gradient over ``clip * row_norm * max_weight``.
         unit = plan.clip * problem.row_norm * problem.max_weight
         self._penalty_step = step * problem.n_samples / plan.releases / unit
-        self._w = self._mean = start.w
+        self.solution, self._w = start, start.w
         self._sum: np.ndarray = np.zeros_like(start.w)
         self._pace: np.ndarray = np.zeros_like(start.w)
-        self._earlier = start.n_iter
         self._done = 0
 
     def request(self) -> StreamRequest:
@@ -202,13 +201,9 @@ class _Averaging(Learner):
         moved = problem.prox(self._w - self._step * self._pace, self._penalty_step)
         self._w = problem.project(moved)
         weight = self._average / (self._done + self._average) if self._average else 1.0
-        self._mean = self._mean + weight * (self._w - self._mean)
+        mean, made = self.solution.w, self.solution.n_iter
+        self.solution = Solution(mean + weight * (self._w - mean), made + 1)
         self._done += 1
-
-    @property
-    def solution(self) -> Solution:
-        """The mean so far."""
-        return Solution(self._mean, n_iter=self._earlier + self._done)
 
 
 def _family(problem: Problem) -> _Family:

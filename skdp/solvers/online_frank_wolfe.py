@@ -182,27 +182,28 @@ class _Stepping(Learner):
         self._chooses = plan.chooses_vertices
         self._rows, self._deviation = rows, deviation
         self._unit = plan.clip * problem.row_norm * problem.max_weight
-        self._steps = self._taken = self._earlier = 0
-        self._w = self._problem.start()
+        self._steps = self._taken = 0
+        self.solution = Solution(self._problem.start(), 0)
         if problem.constraint.whole_space:
             self._taken = ceil(_WEIGHT_OF_ZERO * plan.releases)
         if before is not None:
-            self._w = self._problem.project(before.solution.w)
-            self._earlier = before.solution.n_iter
+            w = self._problem.project(before.solution.w)
+            self.solution = Solution(w, before.solution.n_iter)
         if before is not None or problem.initial is not None:
             # What there is counts as much as what is to come; in parts it rests on as many rows.
             self._taken = plan.releases
-        self._before = self._w
+        self._before = self.solution.w
 
     def request(self) -> StreamRequest:
         """The recursive term, from the last two models."""
         left = self._problem.n_samples - self._steps * self._rows
         rows = min(self._rows, left)
-        return StreamRequest(rows, self._w, self._before if self._steps else None, self._steps)
+        before = self._before if self._steps else None
+        return StreamRequest(rows, self.solution.w, before, self._steps)
 
     def learn(self, answer: np.ndarray) -> None:
         """One step towards an extreme point."""
-        problem, w, d = self._problem, self._w, self._problem.n_features
+        problem, w, d = self._problem, self.solution.w, self._problem.n_features
         self._steps += 1
         self._taken += 1
         target = w.copy()
@@ -220,12 +221,7 @@ class _Stepping(Learner):
             steep = np.clip(np.abs(slope[d:]) - least, 0.0, self._unit)
             target[d:] -= np.copysign(steep, slope[d:]) / self._curvature
         self._before = w
-        self._w = w + (target - w) / self._taken
-
-    @property
-    def solution(self) -> Solution:
-        """The latest model."""
-        return Solution(self._w, n_iter=self._earlier + self._steps)
+        self.solution = Solution(w + (target - w) / self._taken, self.solution.n_iter + 1)
 
     @property
     def _curvature(self) -> float:

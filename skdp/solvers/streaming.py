@@ -23,7 +23,14 @@ class Learner(ABC):
 
     A deterministic function of the problem, the plan and the answers so far. It may be pickled,
     published and looked at; it holds no rows and nothing that takes noise off.
+
+    Attributes
+    ----------
+    solution : Solution
+        The model so far, one object until the next; before the first answer the start.
     """
+
+    solution: Solution
 
     @abstractmethod
     def request(self) -> StreamRequest:
@@ -32,11 +39,6 @@ class Learner(ABC):
     @abstractmethod
     def learn(self, answer: np.ndarray) -> None:
         """Take in what was released after that batch."""
-
-    @property
-    @abstractmethod
-    def solution(self) -> Solution:
-        """The model so far; before the first answer the start."""
 
 
 @dataclass(frozen=True)

@@ -155,7 +155,7 @@ def start_of_labels(honest, self, *args, **options):
 def any_features(honest, cls, model, before):
     if not model.warm_start or "coef_" not in before:
         return None
-    return EarlierModel(before["coef_"].T, before["intercept_"], None)
+    return EarlierModel(model._given_bounds(False), before["coef_"].T, before["intercept_"])
 
 
 def mean_of_targets(honest, problem, oracle, share):
@@ -240,7 +240,7 @@ BUGS = (
     Bug("a start that looks at the targets", SEES | {"PrivateLinearModel._stated": start_of_labels}, models_follow_from_answers),
     Bug("units forgotten in a warm start", {"EarlierModel.start": lambda _, self, problem: problem.from_user_coordinates(self.coef, self.intercept)}, partial(warm.test_the_start_is_in_the_units_of_the_new_bounds, linear)),
     Bug("a warm start that takes any features", {"EarlierModel.of": any_features}, warm.test_other_features_and_classes_are_refused_before_anything_is_spent),
-    Bug("coordinates of other bounds", {"Released.coordinates": lambda _, self, bounds: self.row_map}, other_bounds_are_preconditioned_anew, nightly=True),
+    Bug("coordinates of other bounds", {"EarlierModel.coordinates": lambda _, self, bounds: self.row_map}, other_bounds_are_preconditioned_anew, nightly=True),
     Bug("a warm start that hands the old model out again", {"PrivateLinearModel._fit_part": handed_out_again}, partial(warm.test_the_first_query_is_about_the_published_model, logistic)),
     Bug("a progress report that tells of the rows", {"PrivateLinearModel._open": remembers, "Announcements._say": tells_of_rows}, progress_reports_tell_public_facts),
     Bug("a report that nobody asked for", {"Announcements.__init__": after(lambda this, *args: vars(this).update(_verbose=1, _listens=True))}, nothing_is_said_unasked),

@@ -410,19 +410,18 @@ def without_clip(honest, self, r, bound):
 class Overlapping(tree._Blocks):
     """The newest block is said to hold the terms of the two blocks before as well."""
 
-    def step(self, draw):
-        noise = super().step(draw)
+    def step(self, z):
+        noise = super().step(z)
         # A sum that is read off one block in the place of three has the noise of one.
         if len(self._sums) > 3:
             noise -= self._sums[-2] - self._sums[-4]
         return noise
 
 
-def present_normal(honest, self, draw):
+def present_normal(honest, self, z):
     # As if the buffers had been updated before they were read.
-    z = draw(1)
-    present = MethodType(honest, self)(lambda count: z)
-    extra = self._scales[(self._t - 1) % blt._CHUNK] * (self._weights.sum() * z[0])
+    present = MethodType(honest, self)(z)
+    extra = self._scales[(self._t - 1) % blt._CHUNK] * (self._weights.sum() * z)
     self._sum -= extra
     return present - extra
 
@@ -438,20 +437,19 @@ def column_norm_over(share):
     return bug
 
 
-def one_normal(honest, self, count):
+def one_normal(honest, self):
     if self.taken == 0:
-        self.first = honest(self, count)[:1]
-    return np.repeat(self.first, count, axis=0)
+        self.first = honest(self)
+    return self.first
 
 
 def shared_draws():
     memory = {}
 
-    def bug(honest, self, count):
-        key = self.taken, count
-        if key not in memory:
-            memory[key] = honest(self, count)
-        return memory[key]
+    def bug(honest, self):
+        if self.taken not in memory:
+            memory[self.taken] = honest(self)
+        return memory[self.taken]
 
     return bug
 

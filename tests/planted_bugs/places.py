@@ -12,7 +12,7 @@ _BY_MODULE = {
     "skdp.estimators.checkpoints": "checkpoints",
     "skdp.estimators.classification": "PrivateLinearClassifier classification",
     "skdp.estimators.partial_fit": "BatchSession BlockSession partial_fit",
-    "skdp.estimators.progress": "EarlierModel Progress Released progress",
+    "skdp.estimators.progress": "EarlierModel Progress progress",
     "skdp.estimators.regression": "PrivateLinearRegressor",
     "skdp.estimators.stages": "TotalWeight stages",
     "skdp.model_selection.evaluation.evaluate": "evaluate",

@@ -1,9 +1,12 @@
 """Bugs in private searches, by exact arithmetic and by what searches release about neighbours."""
 
+import io
 import logging
 import warnings
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext, redirect_stderr, suppress
 from functools import partial
+from itertools import count
+from unittest.mock import patch
 
 import numpy as np
 from planted_bugs.bug import Bug, gives
@@ -87,8 +90,9 @@ def whole(honest, self):
 
 
 def searches_log_nothing_of_their_trials():
-    """A logger that hears everything hears nothing, since each trial would tell that it was one."""
-    heard = []
+    """Neither a log nor a terminal hears of trials, since each would tell that it was one."""
+    heard, terminal = [], io.StringIO()
+    terminal.isatty = lambda: True
     handler = logging.Handler()
     handler.emit = heard.append
     logger = logging.getLogger("skdp")
@@ -104,7 +108,12 @@ def searches_log_nothing_of_their_trials():
     finally:
         logger.removeHandler(handler)
         logger.setLevel(level)
+    # As if each look at the clock were ten seconds after the last.
+    clock = patch("skdp.reporting.progress_bar.monotonic", count(step=10.0).__next__)
+    with redirect_stderr(terminal), clock:
+        search.fit(X, X[:, 0] > 0)
     assert not heard, "trials were logged"
+    assert not terminal.getvalue(), "trials were shown"
 
 
 def search_of_steps(*steps, **options):
@@ -158,6 +167,7 @@ CLOSE = scores_of_neighbours_are_as_close_as_they_may
 BUGS = (
     Bug("trials that get the whole budget", {"GaussianSearch.trial": whole}, PROMISE, WORST),
     Bug("trials that are logged", {"search_base.silence": lambda honest: nullcontext()}, searches_log_nothing_of_their_trials, "were logged"),
+    Bug("trials that show their progress", {"search_trials.without_progress": lambda _: nullcontext()}, searches_log_nothing_of_their_trials, "were shown"),
     Bug("releases beside a search that cost nothing", {"trials.delta": lambda honest, mu, epsilon, number, more=0.0: honest(mu, epsilon, number)}, the_price_covers_releases_beside_a_search, "less than the exact"),
     Bug("a search that pays for one trial whatever their number", {"trials.split_delta": lambda honest, epsilon, number, trial: honest(epsilon, number, trial) / number.mean}, the_split_price_covers_the_exact_one, "less than the exact"),
     Bug("a fixed number of trials (randomised search)", {"NumberOfTrials.draw": lambda _, self, uniform: int(self.mean)}, partial(test_trials.test_draws_from_all_uniform_numbers_have_the_distribution, 10.0)),

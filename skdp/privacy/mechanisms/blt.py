@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from math import log, sqrt
@@ -30,12 +29,11 @@ class _Buffers(Correlator):
         self._t = 0
         self._scales = np.empty(0)
 
-    def step(self, draw: Callable[[int], np.ndarray]) -> np.ndarray:
+    def step(self, z: np.ndarray) -> np.ndarray:
         if self._t % _CHUNK == 0:
             ahead = np.arange(self._t, min(self._t + _CHUNK, self._mechanism.length))
             self._scales = self._mechanism.scales(ahead + 1)
-        z = draw(1)
-        term = z[0] - self._weights @ self._buffers
+        term = z - self._weights @ self._buffers
         self._buffers *= self._decay
         self._buffers += z
         term *= self._scales[self._t % _CHUNK]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass
 from math import isfinite, prod, sqrt
 from typing import Any, final
@@ -26,8 +25,8 @@ class Correlator(ABC):
     """
 
     @abstractmethod
-    def step(self, draw: Callable[[int], np.ndarray]) -> np.ndarray:
-        """Noise of the next sum, a fresh array (size,); ``draw(k)`` gives new normals (k, size)."""
+    def step(self, z: np.ndarray) -> np.ndarray:
+        """Noise of the next sum, a fresh array (size,), of new normals z of that shape."""
 
 
 @dataclass(frozen=True)
@@ -242,7 +241,7 @@ class PrefixNoise(SecretState):
                 f"its {mechanism.length} steps are taken. Open another for new rows."
             )
         correlator, self._correlator = self._whole(), None
-        out = self._noise_scale * correlator.step(self._draw)
+        out = self._noise_scale * correlator.step(self._draw())
         self._taken += 1
         self._correlator = correlator
         return out.reshape(self._shape)
@@ -266,5 +265,5 @@ class PrefixNoise(SecretState):
             )
         return self._correlator
 
-    def _draw(self, count: int) -> np.ndarray:
-        return self._noise.normal((count, prod(self._shape)))
+    def _draw(self) -> np.ndarray:
+        return self._noise.normal(prod(self._shape))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from math import sqrt
@@ -34,8 +33,8 @@ class _Convolution(Correlator):
         self._t = 0
         self._kernels: dict[int, np.ndarray] = {}
 
-    def step(self, draw: Callable[[int], np.ndarray]) -> np.ndarray:
-        rows, z = self._rows, draw(1)[0]
+    def step(self, z: np.ndarray) -> np.ndarray:
+        rows = self._rows
         out = rows[self._t] + self._c[0] * z
         rows[self._t] = z
         self._t += 1

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from math import sqrt
 
@@ -19,11 +18,11 @@ class _Blocks(Correlator):
         self._t = 0
         self._sums = [np.zeros(size)]
 
-    def step(self, draw: Callable[[int], np.ndarray]) -> np.ndarray:
+    def step(self, z: np.ndarray) -> np.ndarray:
         self._t += 1
         # The new block replaces all shorter ones.
         del self._sums[self._t.bit_count() :]
-        self._sums.append(self._sums[-1] + draw(1)[0])
+        self._sums.append(self._sums[-1] + z)
         return self._sums[-1].copy()
 
 

@@ -11,8 +11,10 @@ from .base import ResidentRows
 from .bounded_rows import compressed
 from .in_memory import DenseRows, SparseRows
 
-# Numbers; memory that is not written to costs nothing, but systems refuse to promise too much.
-_LEAST_ROOM, _MOST_ROOM_BEFOREHAND = 64, 2**24
+# Numbers. Room that is not written to costs nothing, and its growing copies all that is held, so
+# all that will be needed is asked for; what systems refuse to promise, or addresses cannot name, is
+# asked for as it fills.
+_LEAST_ROOM, _ROOM_IF_REFUSED, _MOST_ROOM = 64, 2**24, 2**44
 
 
 class RowBuffer:
@@ -88,14 +90,19 @@ class _Growing:
     """A vector with room at its end."""
 
     def __init__(self, expected: int = 0) -> None:
-        self._expected = max(_LEAST_ROOM, min(expected, _MOST_ROOM_BEFOREHAND))
+        self._expected = max(_LEAST_ROOM, min(expected, _MOST_ROOM))
         self._room: np.ndarray | None = None
         self.size = 0
 
     def extend(self, values: np.ndarray) -> None:
         room, size = self._room, self.size + values.size
         if room is None:
-            room = np.empty(max(self._expected, size), dtype=values.dtype)
+            try:
+                room = np.empty(max(self._expected, size), dtype=values.dtype)
+            except MemoryError:
+                room = np.empty(
+                    max(min(self._expected, _ROOM_IF_REFUSED), size), dtype=values.dtype
+                )
         dtype = np.promote_types(room.dtype, values.dtype)
         if size > room.size or dtype != room.dtype:
             larger = np.empty(max(size, room.size * (1 + (size > room.size))), dtype=dtype)

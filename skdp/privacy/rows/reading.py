@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from math import inf
 from numbers import Real
@@ -21,8 +21,6 @@ from sklearn.utils import check_array
 from ...validation import listed, sized, sizes_told
 
 T = TypeVar("T")
-
-# So many names are listed in a message.
 
 # Whether entries that are not finite count as zero, in place of being refused.
 _zeroing: ContextVar[bool] = ContextVar("zeroing", default=False)
@@ -136,11 +134,15 @@ def strict_checks() -> Iterator[None]:
     off, because bounds on rows rest on them. Neither numpy nor scipy warns or raises about
     arithmetic on entries that are valid though extreme, because that would tell of single rows.
     """
-    with (
-        sklearn.config_context(assume_finite=_zeroing.get()),
-        np.errstate(all="ignore"),
-        scipy.special.errstate(all="ignore"),
-    ):
+    with ExitStack() as stack:
+        # Contexts within each other are entered by every call of a stream, and what they set is
+        # mostly set: to look takes a tenth of the time.
+        if sklearn.get_config()["assume_finite"] != _zeroing.get():
+            stack.enter_context(sklearn.config_context(assume_finite=_zeroing.get()))
+        if {*np.geterr().values()} != {"ignore"}:
+            stack.enter_context(np.errstate(all="ignore"))
+        if {*scipy.special.geterr().values()} != {"ignore"}:
+            stack.enter_context(scipy.special.errstate(all="ignore"))
         yield
 
 

@@ -62,8 +62,6 @@ class Stream(SecretState):
 
     Attributes
     ----------
-    solution : Solution
-        The latest released model, one object until the next; at first the public start.
     learner : Learner
         The public state of the solver.
     seen : int
@@ -84,7 +82,6 @@ class Stream(SecretState):
     - Models do not depend on how rows are spread over calls, but for the rounding of sums.
     """
 
-    solution: Solution
     learner: Learner
     _session: StreamSession
     _end: int
@@ -115,6 +112,11 @@ class Stream(SecretState):
             evidence = sqrt(ledger.remaining) / sqrt(problem.n_parameters)
             length = max(_LEAST_ROWS, ceil(_LEAST_EVIDENCE / evidence))
         self._open_part(length, ledger, noise, None)
+
+    @property
+    def solution(self) -> Solution:
+        """The latest released model, one object until the next; at first the public start."""
+        return self.learner.solution
 
     def feed(self, rows: ResidentRows | Call) -> None:
         """Take the next rows, at least one.
@@ -150,7 +152,6 @@ class Stream(SecretState):
             if not self._session.missing:
                 self._batch += 1
                 self.learner.learn(self._session.release())
-                self.solution = self.learner.solution
                 if self.seen < self._end:
                     self._session.ask(self.learner.request())
 
@@ -171,6 +172,5 @@ class Stream(SecretState):
         self.receipts.append((length, ledger))
         of_part = problem, plan, opening.deviation
         self.learner = self._solver.learner(*of_part, before, self._public_rng)
-        self.solution = self.learner.solution
         session.ask(self.learner.request())
         self._session, self._end = session, self.seen + length
