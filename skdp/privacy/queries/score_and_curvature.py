@@ -180,8 +180,9 @@ class ScoreAndCurvatureQuery(Summed):
     Coordinates u, weights omega, second derivatives h and their bounds are those of
     :class:`~skdp.problem.influence.InfluenceBounds`; ``r`` is the residual, minus the derivative of
     the loss: ``(y - <v, w>) / scale`` clipped to [-C, C] for the squared loss, ``y - p`` for the
-    logistic one, and ``y`` less the mean count for that of Poisson. For the squared loss the answer holds the mean of ``omega r^2`` besides. For the
-    softmax loss they are the mean curvature ``omega sum_c p_c g_c g_c'`` and score ``omega g_y``.
+    logistic one, and the count less its mean for that of Poisson. For the squared loss the answer
+    holds the mean of ``omega r^2`` besides. For the softmax loss they are the mean curvature
+    ``omega sum_c p_c g_c g_c'`` and score ``omega g_y``.
 
     The symmetric matrix is answered as in :class:`~skdp.privacy.queries.moments.MomentsQuery`,
     then comes the score times ``kappa = sqrt(2 c) alpha / G``, then ``kappa^2 / 2`` times the mean
@@ -205,7 +206,8 @@ class ScoreAndCurvatureQuery(Summed):
     ----------
     - Squared loss: replacing a row moves the answer by at most ``sqrt(2) alpha (1 + c) / n``, so
       that the mean square costs nothing; zeroing it out moves it by at most ``alpha (1 + c) / n``.
-    - Logistic loss and Poisson's: ``alpha sqrt(max(2 (1 + c)^2, 1 + 8 c)) / n`` and ``alpha sqrt(1 + 2 c) / n``.
+    - Logistic loss and Poisson's: ``alpha sqrt(max(2 (1 + c)^2, 1 + 8 c)) / n`` and
+      ``alpha sqrt(1 + 2 c) / n``.
     - Softmax loss: ``alpha sqrt(2 + 8 c) / n`` and ``alpha sqrt(1 + 2 c) / n``.
     - Proofs, and rows that attain all of them: theorems I1, I2 and I4 of
       ``docs/proofs/one_step_inference.md``.
