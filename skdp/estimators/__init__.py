@@ -8,6 +8,7 @@ from .forecast import REGIMES
 from .lasso import DPLassoRegressor
 from .linear_regression import DPLinearRegression
 from .logistic_regression import DPLogisticRegression
+from .poisson_regression import DPPoissonRegressor
 from .progress import EarlierModel
 from .range_finding import (
     private_data_norm,
@@ -34,6 +35,7 @@ __all__ = [
     "DPLassoRegressor",
     "DPLinearRegression",
     "DPLogisticRegression",
+    "DPPoissonRegressor",
     "DPSVMClassifier",
     "DataNorm",
     "EarlierModel",

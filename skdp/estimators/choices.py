@@ -30,8 +30,8 @@ _AVERAGE_FROM_A_MODEL = 0.8
 _MANY_FEATURES, _FEATURES_A_ROW = 100, 0.25
 # Beyond, matrices of that many rows and columns take longer than all else.
 _MOST_ROWS_OF_W = 2000
-# n mu from which the bias of clipped margins, which grows with the labels that are wrong or a matter
-# of chance, costs more than weights that are blind for labels lose where a class is rare.
+# n mu from which the bias of clipped margins, which grows with the labels that are wrong or a
+# matter of chance, costs more than weights that are blind for labels lose where a class is rare.
 _BLIND_FOR_LABELS = 10_000.0
 # Bound on the noise of scores with many features, among which that of tables would be too large.
 _SCORE_NOISE_OF_WIDE = 1.5
@@ -54,7 +54,8 @@ def choose(
         ``'screening'`` for squared loss with an l1 penalty unless rows and features are few,
         ``'frank_wolfe'`` under an l1 ball or on a simplex with many features,
         ``'tracked_gd'`` for regression in conditioned coordinates, ``'dual_averaging'`` for
-        classification of sparse rows there, ``'gd'`` for all else.
+        classification of sparse rows there, ``'preconditioned_gd'`` for counts unless penalty or
+        constraint are about the user's coordinates, ``'gd'`` for all else.
     problem : Problem
         What is to be solved.
     conditioned : bool, optional
@@ -68,6 +69,7 @@ def choose(
         conditioned = problem.bounds.row_map is not None
     if started is None:
         started = problem.initial is not None
+    of_classes = not (problem.loss.of_residuals or problem.loss.log_means)
     few = problem.n_samples < _FEW_ROWS and problem.n_features <= _FEW_FEATURES
     if problem.sites is not None:
         found, reason = "dda", "rows lie at several sites"
@@ -75,7 +77,7 @@ def choose(
         found, reason = "screening", "an l1 penalty expects few features to matter"
     elif not conditioned and _many_vertices(problem):
         found, reason = "frank_wolfe", "vertices suit many features"
-    elif conditioned and problem.wide and not problem.loss.of_residuals:
+    elif conditioned and problem.wide and of_classes:
         found, reason = "dual_averaging", "sparse rows of many features, in private coordinates"
     elif conditioned and problem.loss.of_residuals:
         reason = "regression in private coordinates"
@@ -83,6 +85,8 @@ def choose(
         if started:
             return TrackedGD(average=_AVERAGE_FROM_A_MODEL), f"{reason}, from an earlier model"
         found = "tracked_gd"
+    elif problem.loss.log_means and not problem.tied_to_coordinates:
+        found, reason = "preconditioned_gd", "bounds on rows leave means of counts as they are"
     else:
         found, reason = "gd", "no other suits these rows and parameters better"
     return kind_of(found)(), reason
@@ -140,7 +144,7 @@ def choose_preconditioner(
     """
     auto = solver == "auto"
     kind = None if auto else kind_of(solver)
-    of_classes = problem.bounds.target is None
+    of_classes = problem.bounds.target is None or problem.loss.log_means
     if precondition == "full":
         return Whitening(full=True) if of_classes else IterativeWhitening(least=0.0)
     if precondition == "diagonal":
@@ -229,7 +233,7 @@ def in_few_steps(
     mu : float
         Gaussian-DP parameter of what is left for preconditioner and solver.
     """
-    if not problem.loss.log_odds:
+    if not (problem.loss.log_odds or problem.loss.log_means):
         margins = problem.loss.family in ("hinge", "squared_hinge") and problem.loss.n_scores == 1
         if not (margins and problem.n_samples * mu >= _BLIND_FOR_LABELS) or problem.wide:
             return None

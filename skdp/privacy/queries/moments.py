@@ -69,7 +69,7 @@ class RowMeansQuery(Summed):
         return (self.problem.bounds.row_norm, self.one_sided, self.n_classes)
 
     def _of_block(self, block: BoundedBlock) -> np.ndarray:
-        m, s = len(block.y), block.weights
+        m, s = len(block.y), block.masses
         if self.n_classes == 1:
             return block.combine(np.ones(m) if s is None else s.copy())
         check_targets_a_row(type(self).__name__, block)
@@ -201,7 +201,7 @@ class NormalEquationsQuery(Summed):
     def _of_block(self, block: BoundedBlock) -> np.ndarray:
         check_targets_a_row(type(self).__name__, block, self._n_targets)
         y = block.y.copy() if block.y.ndim == 2 else block.y[:, None].copy()
-        return np.column_stack([block.gram(), block.combine(times_rows(y, block.weights))])
+        return np.column_stack([block.gram(), block.combine(times_rows(y, block.masses))])
 
     def _finished(self, total: np.ndarray) -> np.ndarray:
         p, mean = self.problem.n_rows, total / self.problem.n_samples
