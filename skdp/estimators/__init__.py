@@ -9,6 +9,7 @@ from .lasso import DPLassoRegressor
 from .linear_regression import DPLinearRegression
 from .logistic_regression import DPLogisticRegression
 from .progress import EarlierModel
+from .quantile_regression import DPQuantileRegressor
 from .range_finding import (
     private_data_norm,
     private_target_bounds,
@@ -34,6 +35,7 @@ __all__ = [
     "DPLassoRegressor",
     "DPLinearRegression",
     "DPLogisticRegression",
+    "DPQuantileRegressor",
     "DPSVMClassifier",
     "DataNorm",
     "EarlierModel",

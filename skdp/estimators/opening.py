@@ -45,6 +45,8 @@ class DataOpener(ABC):
     _several_targets: ClassVar[bool] = False
     # Number of columns of y, and their names, if it is such a table.
     _target_columns: int | None = None
+    # Numbers that a model predicts of a row; None if its classes tell.
+    _n_outputs: int | None = None
     _target_names: Any = None
 
     @abstractmethod
