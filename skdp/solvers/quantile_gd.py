@@ -28,10 +28,10 @@ _HYPERPARAMETERS: dict[str, list[Any]] = {
 
 # Share of mu^2 for intercepts and densities, over the number of rows times mu, and its limits: at
 # the start, in all rounds and at the end.
-_INTERCEPTS, _LEAST, _MOST = 40.0, 0.03, 0.2
+_INTERCEPTS, _LEAST, _MOST = 60.0, 0.12, 0.2
 # Halvings of the interval of an intercept at both ends and in each round, and the share of their
 # budget for the answer after them.
-_HALVINGS, _FEWER_HALVINGS, _OF_LAST = 10, 5, 0.5
+_HALVINGS, _FEWER_HALVINGS, _OF_LAST = 10, 3, 0.5
 # Rows on either side of a quantile between which densities are taken, as a share of those beyond
 # it; more where noise is so many standard deviations. And the least factor by which they change.
 _BESIDE, _SEEN, _SLOWER = 0.5, 3.0, 0.7
@@ -44,7 +44,7 @@ _FIRST, _LAST, _LATER = 0.8, 0.4, 4.0
 # where noise is smaller than so much of the error of sampling.
 _ROW, _MOST_ROW, _RATIO = 1.2, 4.0, 0.5
 # Noise of a score, in units of the inverse density, up to which steps go.
-_NOISE = 0.5
+_NOISE = 1.0
 # Share of the steps in which all quantiles have the same slopes.
 _TOGETHER = 0.4
 
