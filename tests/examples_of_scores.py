@@ -9,15 +9,16 @@ from skdp.privacy.queries import ScoreAndCurvatureQuery, ScoreMomentsQuery
 from skdp.problem import (
     ColumnBounds,
     ColumnScaling,
+    CountBounds,
     InfluenceBounds,
     Problem,
     RowBounds,
     TargetBounds,
 )
-from skdp.problem.losses import Logistic, Softmax, Squared
+from skdp.problem.losses import Logistic, Poisson, Softmax, Squared
 
 N, D = 4, 3
-TARGET = TargetBounds(-4.0, 4.0)
+TARGET, COUNTS = TargetBounds(-4.0, 4.0), CountBounds(0.0, 2.0)
 SCALING = ColumnScaling.of_bounds(
     ColumnBounds(np.array([-1.0, 0.0, -2e3]), np.array([2.0, 1e-3, 1e3])), sparse=False
 )
@@ -26,7 +27,8 @@ BALANCES = (0.05, 0.5, 1.0)
 
 def problems():
     """All losses, with and without an intercept, as rows come and on another scale."""
-    for loss, target in ((Squared(), TARGET), (Logistic(), None), (Softmax(3), None)):
+    kinds = (Squared(), TARGET), (Logistic(), None), (Poisson(), COUNTS), (Softmax(3), None)
+    for loss, target in kinds:
         for constant in (0.0, 0.7):
             for scaling in (None, SCALING):
                 yield Problem(loss, N, D, RowBounds(2.0, constant, target, scaling=scaling))

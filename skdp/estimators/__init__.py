@@ -8,6 +8,7 @@ from .forecast import REGIMES
 from .lasso import DPLassoRegressor
 from .linear_regression import DPLinearRegression
 from .logistic_regression import DPLogisticRegression
+from .poisson_regression import DPPoissonRegressor
 from .progress import EarlierModel
 from .quantile_regression import DPQuantileRegressor
 from .range_finding import (
@@ -35,6 +36,7 @@ __all__ = [
     "DPLassoRegressor",
     "DPLinearRegression",
     "DPLogisticRegression",
+    "DPPoissonRegressor",
     "DPQuantileRegressor",
     "DPSVMClassifier",
     "DataNorm",

@@ -277,7 +277,8 @@ def plan_fit(case: Case) -> FitPlan:
     solver.check_budget(problem, case.mu * sqrt(left))
     scale = ScoreScale.wanted(case, solver, calculus, left)
     refuse(model, of_one_answer(solver, calculus, left))
-    stages = (total, *bounds, counts, coordinates, mean, Solve(1.0, copy(solver)), scale)
+    in_order = (mean, coordinates) if case.counts else (coordinates, mean)
+    stages = (total, *bounds, counts, *in_order, Solve(1.0, copy(solver)), scale)
     return _made(
         case,
         tuple(stage for stage in stages if stage is not None),
@@ -342,7 +343,7 @@ def _made(
         n_samples=problem.n_samples,
         n_features=problem.n_features,
         n_classes=max(2, problem.loss.n_scores) if case.classifies else None,
-        n_targets=None if case.classifies else problem.loss.n_scores,
+        n_targets=None if case.classifies else _targets_of(problem),
         sparse=problem.sparse,
         weighted=case.weighted,
         n_sites=None if problem.sites is None else problem.sites.n_sites,
@@ -357,6 +358,11 @@ def _made(
         scaled=scaled or problem.bounds.scaling is not None,
         assumption=assumption,
     )
+
+
+def _targets_of(problem: Problem) -> int:
+    """Number of targets of a row of a regression, of which several quantiles are no more."""
+    return problem.loss.n_scores if problem.loss.vector_targets else 1
 
 
 @overload

@@ -45,8 +45,6 @@ class DataOpener(ABC):
     _several_targets: ClassVar[bool] = False
     # Number of columns of y, and their names, if it is such a table.
     _target_columns: int | None = None
-    # Numbers that a model predicts of a row; None if its classes tell.
-    _n_outputs: int | None = None
     _target_names: Any = None
 
     @abstractmethod
@@ -55,6 +53,11 @@ class DataOpener(ABC):
 
         ``y`` is None if targets come in chunks.
         """
+
+    @property
+    def _n_outputs(self) -> int | None:
+        """Number of scores that a row has, if it does not follow from classes."""
+        return self._target_columns
 
     @property
     def _takes_tables(self) -> bool:

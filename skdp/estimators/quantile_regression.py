@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from math import inf
 from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
+from sklearn.linear_model import LinearRegression, QuantileRegressor
 from sklearn.metrics import d2_pinball_score
 from sklearn.utils._param_validation import Interval
 
@@ -18,6 +20,7 @@ from ..solvers import Solver
 from ..solvers.preconditioning.iterative_whitening import IterativeWhitening
 from ..validation import REGRESSORS, keep_parameters, shown, with_advice
 from .base import solvers_but
+from .plain_models import clipped_regressor
 from .regression import PrivateLinearRegressor
 
 
@@ -259,7 +262,8 @@ class DPQuantileRegressor(PrivateLinearRegressor):
         # Apart, because predictions refuse rows in words of their own.
         columns = np.asarray(self.predict(X)).reshape(-1, len(self._quantiles)).T
         given = np.asarray(y), sample_weight
-        return float(np.mean([redacted(_saved, q, z, *given) for q, z in zip(self._quantiles, columns, strict=True)]))
+        each = zip(self._quantiles, columns, strict=True)
+        return float(np.mean([redacted(_saved, q, z, *given) for q, z in each]))
 
     @property
     def _quantiles(self) -> tuple[float, ...]:
@@ -286,8 +290,20 @@ class DPQuantileRegressor(PrivateLinearRegressor):
         return not isinstance(self.quantile, Real)
 
     def _means(self, scores: np.ndarray) -> np.ndarray:
-        """Quantiles in their order: sorted, which brings the pinball loss of no row up."""
+        """Quantiles in their order: sorted, by which the pinball loss of no row grows."""
         return np.sort(scores, axis=1) if self._predicts_tables else scores
+
+    def _plain(self, coef: np.ndarray) -> Any:
+        one = not self._predicts_tables
+        plain: Any = LinearRegression()
+        if one:
+            plain = QuantileRegressor(quantile=self.quantile, alpha=self.alpha)
+            coef = np.ravel(coef)
+        plain.coef_, plain.intercept_ = coef, self.intercept_
+        if one and not self.clip_predictions:
+            return plain
+        ends = self.target_bounds_ if self.clip_predictions else (-inf, inf)
+        return clipped_regressor(plain, *ends, in_order=not one)
 
     def _problem(self, n_samples: int, bounds: RowBounds) -> Problem:
         # The loss is in proportion to the unit of targets, as are coefficients and the penalty.

@@ -40,6 +40,9 @@ _STEPS, _MORE_STEPS, _MOMENTUM, _STRIDE = 8, 32, 0.8, 10.0
 # First and last step in units of the inverse curvature, and the budget of a gradient of the last
 # round in units of that of the first.
 _FIRST, _LAST, _LATER = 0.8, 0.4, 4.0
+# Without an intercept nobody knows densities: one of targets that fill their bounds, and a last
+# step that suits larger ones.
+_UNKNOWN, _LAST_UNKNOWN = 1.0, 0.05
 # Rows are weighed down if they are longer than this many times the typical one, and at most so many
 # where noise is smaller than so much of the error of sampling.
 _ROW, _MOST_ROW, _RATIO = 1.2, 4.0, 0.5
@@ -136,7 +139,7 @@ class QuantileGD(Solver):
         look = budget.fraction(share / self.rounds)
         growth = np.repeat(np.geomspace(1.0, _LATER, self.rounds), steps)
         spends = budget.fraction(1 - 3 * share).split(growth / growth.sum())
-        paces = np.geomspace(_FIRST, _LAST, total) * stride
+        paces = np.geomspace(_FIRST, _LAST if shares.one.any() else _LAST_UNKNOWN, total) * stride
         # Beyond this total step length noise, not data, would lengthen w.
         afforded = _NOISE * evidence * sqrt(curvature / p) / (2 * clip_norm)
         paces *= (1 - momentum) * min(1.0, afforded / float(paces.sum())) / curvature
@@ -156,12 +159,10 @@ class QuantileGD(Solver):
             pace = w - before
             tail.add(w)
             scales.append(oracle.gradient_scale(spend=spend, clip_norm=clip_norm))
-        course = Course(paces, momentum, scales, self.average)
+        course = Course(paces.tolist(), momentum, scales, self.average)
         moments, noise = moments_and_noise(problem, course, length=length, whole=1.0)
-        table = (problem.n_rows, -1)
-        ends, kinds = (v.reshape(table) for v in (start, tail.value())), {"one": shares.one}
-        shrunk = _shrunk(*ends, density, moments=moments, noise=noise, **kinds)
-        w = shrunk.reshape(problem.shape)
+        first, mean, one = (v.reshape(len(v), -1) for v in (start, tail.value(), shares.one))
+        w = _shrunk(first, mean, one, density, moments, noise).reshape(problem.shape)
         w, _ = shares.settled(w, budget.fraction(share), everywhere, _HALVINGS)
         return Solution(w, n_iter=total)
 
@@ -181,8 +182,7 @@ class _Shares:
         K, row_map = problem.loss.n_scores, problem.bounds.row_map
         d = problem.n_features if row_map is None else row_map.scale.size
         # The model that is 1 for all rows; zero if there is no intercept.
-        self._one = problem.from_user_coordinates(np.zeros((d, K)), np.ones(K))
-        self.one = self._one.reshape(problem.n_rows, K)[:, 0]
+        self.one = problem.from_user_coordinates(np.zeros((d, K)), np.ones(K))
         self._oracle, self._clip = oracle, problem.loss.weighed_from
         self._q = np.array(problem.loss.quantiles)
 
@@ -196,9 +196,11 @@ class _Shares:
         """The model with intercepts at the quantiles, and the densities there.
 
         Intervals of ``reach`` to either side of the scores are halved so many times, and the last
-        answer is about what is left.
+        answer is about what is left. Without an intercept nothing is asked.
         """
-        q, one = self._q, self._one
+        q, one = self._q, self.one
+        if not one.any():
+            return w, np.full_like(q, _UNKNOWN)
         parts = np.append(np.full(halvings, (1 - _OF_LAST) / halvings), _OF_LAST)
         *spends, last = budget.split(parts)
         low, high = -reach, reach
@@ -246,9 +248,8 @@ def _prox(problem: Problem, w: np.ndarray, steps: np.ndarray) -> np.ndarray:
 def _shrunk(
     start: np.ndarray,
     w: np.ndarray,
-    density: np.ndarray,
-    *,
     one: np.ndarray,
+    density: np.ndarray,
     moments: np.ndarray,
     noise: np.ndarray,
 ) -> np.ndarray:
@@ -260,16 +261,14 @@ def _shrunk(
 
     Parameters
     ----------
-    start, w : ndarray of shape (p, K)
-        Constant quantiles, and the solution.
+    start, w, one : ndarray of shape (p, K)
+        Constant quantiles, the solution, and the model that is 1 for all rows.
     density : ndarray of shape (K,)
         Densities at the quantiles.
-    one : ndarray of shape (p,)
-        The model that is 1 for all rows.
     moments, noise : ndarray of shape (p,)
         Second moments of rows, and variance for a density of 1, along each coordinate.
     """
-    along = one / (np.linalg.norm(one) or 1.0)
+    along = one[:, 0] / (np.linalg.norm(one[:, 0]) or 1.0)
     move = w - start
     kept = np.outer(along, along @ move)
     slopes = move - kept
