@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import sqrt
+from math import pi, sqrt
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+from scipy.special import ndtr, ndtri
 from sklearn.utils._param_validation import Interval
 
 from ..problem.problem import Problem
@@ -31,10 +32,12 @@ _HYPERPARAMETERS: dict[str, list[Any]] = {
 _INTERCEPTS, _LEAST, _MOST = 60.0, 0.12, 0.2
 # Halvings of the interval of an intercept at both ends and in each round, and the share of their
 # budget for the answer after them.
-_HALVINGS, _FEWER_HALVINGS, _OF_LAST = 10, 3, 0.5
-# Rows on either side of a quantile between which densities are taken, as a share of those beyond
-# it; more where noise is so many standard deviations. And the least factor by which they change.
-_BESIDE, _SEEN, _SLOWER = 0.5, 3.0, 0.7
+_HALVINGS, _FEWER_HALVINGS, _OF_LAST = 10, 4, 0.5
+# Grid of standard deviations, in units of where quantiles may lie, and of quantiles, in units of
+# these; error of the normal shape, as a share of how far shares are from the quantile; by how much
+# standard deviations differ, as a logarithm; and the longest last correction, in rows.
+_LEAST_SPREAD, _SPREADS, _OFFSETS, _TINY = 1 / 512, 64, 25, 1e-12
+_MISFIT, _APART, _FARTHEST = 0.3, 0.7, 0.5
 # Steps in each round, in good coordinates and in others, where they are longer and have momentum.
 _STEPS, _MORE_STEPS, _MOMENTUM, _STRIDE = 8, 32, 0.8, 10.0
 # First and last step in units of the inverse curvature, and the budget of a gradient of the last
@@ -148,8 +151,7 @@ class QuantileGD(Solver):
         scales: list[float] = []
         for t, spend in enumerate(spends):
             if t and t % steps == 0:
-                w, found = shares.settled(w, look, 1 / density, _FEWER_HALVINGS)
-                density = np.maximum(found, _SLOWER * density)
+                w, density = shares.settled(w, look, 1 / density, _FEWER_HALVINGS)
             g = oracle.gradient(w, spend=spend, clip_norm=clip_norm)
             if t < total * _TOGETHER and g.ndim == 2:
                 # Quantiles that are parallel: one model, with the curvature of all of them.
@@ -204,38 +206,52 @@ class _Shares:
         parts = np.append(np.full(halvings, (1 - _OF_LAST) / halvings), _OF_LAST)
         *spends, last = budget.split(parts)
         low, high = -reach, reach
-        places, found = [low, high], [-q, 1 - q]
+        places, found = [], []
         for spend in spends:
             at = (low + high) / 2
             share, scale = self._below(w + at * one, spend)
             places.append(at)
             found.append(share)
             low, high = np.where(share < 0, at, low), np.where(share < 0, high, at)
-        beside = np.maximum(_BESIDE * np.minimum(q, 1 - q), _SEEN * scale)
-        density, apart = _steepest(np.array(places), np.array(found), beside)
-        at = (low + high) / 2
+        at, density = _density(q, np.array(places), np.array(found), scale, reach)
         share, _ = self._below(w + at * one, last)
-        return w + (at - np.clip(share / density, -apart, apart)) * one, density
+        most = _FARTHEST / density
+        return w + (at - np.clip(share / density, -most, most)) * one, density
 
 
-def _steepest(
-    places: np.ndarray, shares: np.ndarray, beside: np.ndarray
+def _density(
+    q: np.ndarray, places: np.ndarray, shares: np.ndarray, scale: float, reach: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Density between the nearest places, (m, K), whose shares differ enough; and their distance.
+    """Quantiles, and densities there, of the normal distributions that shares suggest.
 
-    The first two places are where no row and every row is below.
+    Shares far from the quantile count for less, as no distribution is normal. Standard deviations
+    of different quantiles are alike unless shares say otherwise.
+
+    Parameters
+    ----------
+    q : ndarray of shape (K,)
+        Quantiles.
+    places, shares : ndarray of shape (m, K)
+        Shares of rows below each place, less the quantile.
+    scale : float
+        Standard deviation of their noise.
+    reach : ndarray of shape (K,)
+        Half the interval in which quantiles lie.
     """
-    apart = places[:, None] - places
-    more = shares[:, None] - shares
-    far = np.where((more >= beside) & (apart > 0), apart, np.inf).reshape(-1, len(beside))
-    nearest = far.argmin(axis=0)
-    columns = np.arange(len(beside))
-    distance = far[nearest, columns]
-    rise = more.reshape(far.shape)[nearest, columns]
-    # Noise may be more than all rows.
-    seen = np.isfinite(distance)
-    distance = np.where(seen, distance, places[1] - places[0])
-    return np.where(seen, rise, 1.0) / distance, distance
+    scores = ndtri(q)
+    spread = np.geomspace(reach.min() * _LEAST_SPREAD, 2 * reach.max(), _SPREADS)
+    offset = np.linspace(-1.0, 1.0, _OFFSETS)[:, None, None]
+    width = spread[:, None, None, None]
+    expected = ndtr(scores + (places - places[-1]) / width - offset) - q
+    variance = scale**2 + (_MISFIT * shares) ** 2 + _TINY
+    cost = np.sum((shares - expected) ** 2 / variance, axis=2) / 2
+    best = cost.min(axis=1)
+    common = spread[best.sum(axis=1).argmin()]
+    best += (np.log(spread / common)[:, None] / _APART) ** 2 / 2
+    of, columns = best.argmin(axis=0), np.arange(len(q))
+    found = spread[of]
+    shift = offset[cost[of, :, columns].argmin(axis=1), 0, 0]
+    return places[-1] + found * shift, np.exp(-(scores**2) / 2) / (sqrt(2 * pi) * found)
 
 
 def _prox(problem: Problem, w: np.ndarray, steps: np.ndarray) -> np.ndarray:
