@@ -42,17 +42,17 @@ _MISFIT, _APART, _FARTHEST = 0.3, 0.7, 0.5
 _STEPS, _MORE_STEPS, _MOMENTUM, _STRIDE = 8, 32, 0.8, 10.0
 # First and last step in units of the inverse curvature, and the budget of a gradient of the last
 # round in units of that of the first.
-_FIRST, _LAST, _LATER = 0.8, 0.4, 4.0
+_FIRST, _LAST, _LATER = 0.8, 0.4, 2.0
 # Without an intercept nobody knows densities: one of targets that fill their bounds, and a last
 # step that suits larger ones.
 _UNKNOWN, _LAST_UNKNOWN = 1.0, 0.05
-# Rows are weighed down if they are longer than this many times the typical one, and at most so many
+# Rows are weighed down if they are longer than this many times the typical one, at most so many
 # where noise is smaller than so much of the error of sampling.
-_ROW, _MOST_ROW, _RATIO = 1.2, 4.0, 0.5
+_ROW, _MOST_ROW, _RATIO = 0.6, 4.0, 0.5
 # Noise of a score, in units of the inverse density, up to which steps go.
-_NOISE = 1.0
+_NOISE = 0.25
 # Share of the steps in which all quantiles have the same slopes.
-_TOGETHER = 0.4
+_TOGETHER = 0.5
 
 
 @dataclass(frozen=True)
