@@ -49,8 +49,8 @@ _PACE, _FARTHEST_APART, _MOMENTUM, _SCORE_NOISE = 12.0, 1e-3, 0.6, 6.0
 _FIRST_CURVATURE, _LAST_CURVATURE, _MOST_CURVATURE, _OF_MEASURED = 1.5, 0.35, 3.0, 0.5
 # Least curvature that steps assume for counts, and how far scores of a typical row move at most.
 _LAST_OF_COUNTS, _FARTHEST_MOVE = 1.0, 0.5
-# Variance that noise has in a solution for counts, in units of what it has by the gradients that are
-# combined: those before have left some in the iterates.
+# Variance that noise has in a solution for counts, in units of what it has by the gradients that
+# are combined: those before have left some in the iterates.
 _OF_ALL_STEPS = 2.0
 # Variance of scores up to which their mean exponential is that of normal ones.
 _MOST_VARIANCE = 2.0
