@@ -133,7 +133,7 @@ class QuantileGD(Solver):
         oracle.note(planned=total)
 
         share = min(_MOST, max(_LEAST, _INTERCEPTS / evidence))
-        shares = _Shares(problem, oracle)
+        shares = SharesBelow(problem, oracle)
         # Scores and targets are between -1 and 1 but for a few.
         everywhere = np.full(problem.loss.n_scores, 2.0)
         start, density = shares.settled(
@@ -169,7 +169,7 @@ class QuantileGD(Solver):
         return Solution(w, n_iter=total)
 
 
-class _Shares:
+class SharesBelow:
     """Noisy shares of rows whose targets are below shifted scores, less the quantiles.
 
     Parameters
