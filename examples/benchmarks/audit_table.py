@@ -32,10 +32,10 @@ from joblib import Parallel, delayed
 from skdp import (
     DPContextualBandit,
     DPLassoRegressor,
-    DPQuantileRegressor,
     DPLinearRegression,
     DPLogisticRegression,
     DPPoissonRegressor,
+    DPQuantileRegressor,
     DPSVMClassifier,
 )
 from skdp.audit import AuditResult, audit

@@ -35,7 +35,7 @@ def bounds_on_rows_leave_quantiles_as_they_are():
     """At the truth the bounded gradient is zero, but for sampling."""
     n, q = 100_000, 0.9
     X, y = spread_rows(n)
-    w = np.append(COEF + [0.3 * (2 * q - 1), 0, 0], 0.4 * (2 * q - 1))
+    w = np.append(COEF + np.array([0.3 * (2 * q - 1), 0, 0]), 0.4 * (2 * q - 1))
     for clip in (0.05, 0.5):
         g = GradientQuery(problem_of((q,), n), w, clip).evaluate(DenseRows(X, y))
         assert np.abs(g).max() < 6 * clip / np.sqrt(n), "a bias"
@@ -87,13 +87,13 @@ def scores_are_the_exact_ones_but_for_noise():
 
 
 def rows_of(oracle):
-    rows = vars(oracle).get("_rows")
+    rows = vars(vars(oracle).get("_inner", oracle)).get("_rows")
     return np.zeros(1) if rows is None else np.concatenate([b.y for b in rows.blocks()])
 
 
 def peeks(honest, self, w, budget, reach, halvings):
     moved, density = honest(self, w, budget, reach, halvings)
-    return moved + 1e-3 * np.median(rows_of(self._oracle)) * self.one, density
+    return moved + 1e-3 * rows_of(self._oracle).max() * self.one, density
 
 
 BUGS = (
