@@ -506,7 +506,7 @@ class TargetMean(Stage):
         """None where an earlier model or private coordinates say as much, or nobody shrinks."""
         problem = case.problem
         shrinks = solver.shrinks and not case.classifies and not conditioned
-        if not (shrinks or case.counts) or case.origin is not None:
+        if not (shrinks or (case.counts and case.central)) or case.origin is not None:
             return None
         if not problem.bounds.intercept_value:
             return None
