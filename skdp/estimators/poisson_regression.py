@@ -24,6 +24,9 @@ from .base import solvers_but
 from .inference import NoInference
 from .regression import PrivateLinearRegressor
 
+# Logarithm of the largest mean that is told from others, and of the inverse of the least.
+_FARTHEST = 700.0
+
 
 class DPPoissonRegressor(PrivateLinearRegressor):
     r"""Differentially private Poisson regression: numbers of events, with exposure.
@@ -65,8 +68,7 @@ class DPPoissonRegressor(PrivateLinearRegressor):
         units of ``max_weight``, or the target alone without weights. More count as the cap. Noise
         is in proportion to it. If None, 4 % of the budget, and up to half of it if rows are few,
         goes to a noisy histogram, and the cap is the power of 2 at which noise and what is cut off
-        are together least; where rows are too few to see any event, the model predicts 0, with a
-        warning.
+        are together least; where rows are too few to see any event, it is 1, with a warning.
     data_norm : float, optional
         Bound on the l2 norm of the rows of X, known without looking at them. Longer rows are
         scaled down to it during the fit. If None, the fit looks privately for the range of each
@@ -246,8 +248,8 @@ class DPPoissonRegressor(PrivateLinearRegressor):
         keep_parameters(self, locals())
 
     def _means(self, scores: np.ndarray) -> np.ndarray:
-        with np.errstate(over="ignore"):
-            return np.exp(scores)
+        # Positive and finite, as deviances need them, whatever noise has made of so few rows.
+        return np.asarray(np.exp(np.clip(scores, -_FARTHEST, _FARTHEST)))
 
     def _problem(self, n_samples: int, bounds: RowBounds) -> Problem:
         target = bounds.target

@@ -7,8 +7,7 @@ from sklearn.linear_model import PoissonRegressor
 from sklearn.metrics import d2_tweedie_score
 
 from skdp import DPPoissonRegressor
-from skdp.privacy.rows import DenseRows
-from skdp.privacy.rows.bounded_rows import BoundedBlock, RawBlock
+from skdp.privacy.rows import BoundedBlock, DenseRows, RawBlock
 from skdp.problem import CountBounds, RowBounds
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.NoPrivacyWarning")
