@@ -20,6 +20,8 @@ OF_COUNTS = (*_OF_CLASSES, *_OF_TWO_CLASSES)
 _OF_PROBABILITIES = ("log_loss", "brier_score")
 _CURVES = ("roc_curve", "calibration_curve")
 _OF_REGRESSIONS = ("r2", "mean_squared_error", "mean_absolute_error")
+# Of models that predict quantiles.
+OF_QUANTILES = ("pinball_loss", "coverage")
 OF_EVENTS = ("d2", "mean_poisson_deviance", "calibration")
 # Of what the area under the curve gets: distributions of scores. The rest is for its correction.
 AREA_BINS = 0.3
@@ -60,7 +62,7 @@ class EvaluationPlan:
     def of(cls, metrics: tuple[str, ...]) -> EvaluationPlan:
         """Plan of equal parts of what is asked for; what one answer has in it comes together."""
         asked = set(metrics)
-        if asked <= set(_OF_REGRESSIONS):
+        if asked <= {*_OF_REGRESSIONS, *OF_QUANTILES}:
             last = _R2_SHARE if "r2" in asked else 0.0
             return cls(metrics, means=1.0 - last, last=last)
         if asked <= set(OF_EVENTS):
@@ -116,12 +118,19 @@ class EvaluationPlan:
 
 
 def metrics_for(
-    given: Any, n_classes: int, scores: str | None, *, grouped: bool, events: bool = False
+    given: Any,
+    n_classes: int,
+    scores: str | None,
+    *,
+    grouped: bool,
+    events: bool = False,
+    quantiles: int = 0,
 ) -> tuple[str, ...]:
     """The metrics that are asked for, by default all that suit the model.
 
     A regression has 0 classes, and comparisons of groups have no curves and no R2. Those of
-    ``events`` are for any regression, and not beside others.
+    ``events`` are for any regression, and not beside others. ``quantiles`` is how many a regression
+    predicts; of several there are no errors.
 
     Raises
     ------
@@ -139,6 +148,8 @@ def metrics_for(
     asks = listed is not None and not n_classes and set(listed) <= set(OF_EVENTS)
     if (asks or (listed is None and events)) and not grouped:
         usual = OF_EVENTS
+    if quantiles:
+        usual = OF_QUANTILES + usual * (quantiles == 1 and listed is not None)
     suited = usual
     if n_classes:
         two, likely = n_classes == 2, scores == "predict_proba"
@@ -156,7 +167,7 @@ def metrics_for(
     if others:
         kind = "a regression" if n_classes == 0 else f"a classifier of {n_classes} classes"
         kind += ", by groups" * grouped
-        if not (n_classes or grouped):
+        if not (n_classes or grouped or quantiles):
             suited += (f"or of counts {' and '.join(OF_EVENTS)}",)
         raise ValueError(
             f"evaluate needs metrics that suit {kind}, {', '.join(suited)}; got "
