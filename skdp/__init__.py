@@ -5,6 +5,7 @@ from typing import Any
 
 from .bandit import DPContextualBandit
 from .estimators import (
+    DPHazardRegressor,
     DPLassoRegressor,
     DPLinearRegression,
     DPLogisticRegression,
@@ -42,6 +43,7 @@ __all__ = [
     "BudgetExceededError",
     "BudgetWarning",
     "DPContextualBandit",
+    "DPHazardRegressor",
     "DPLassoRegressor",
     "DPLinearRegression",
     "DPLogisticRegression",

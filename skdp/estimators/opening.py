@@ -54,6 +54,10 @@ class DataOpener(ABC):
         ``y`` is None if targets come in chunks.
         """
 
+    def _flat(self, y: Any) -> Any:
+        """Targets as a vector, or a table of several, of however many columns they are told by."""
+        return y
+
     @property
     def _takes_tables(self) -> bool:
         """True if several targets can be fitted at once, with these settings."""
@@ -64,6 +68,7 @@ class DataOpener(ABC):
         self, X: Any, y: Any, sample_weight: Any = None, privacy_unit: Any = None
     ) -> tuple[RowStore, np.dtype]:
         """Validate the data, and let the kernel lay them in a row store."""
+        y = self._flat(y)
         if isinstance(X, DaskSites):
             refuse(self, of_dask_sites(self, y, sample_weight))
             self.delta_ = X.delta if self.delta is None else self.delta_

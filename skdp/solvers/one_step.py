@@ -13,7 +13,7 @@ from sklearn.utils._param_validation import Interval
 
 from ..exceptions import warn_user
 from ..problem.influence import InfluenceBounds
-from ..problem.losses import Logistic, Softmax
+from ..problem.losses import Hazard, Logistic, Softmax
 from ..problem.problem import Problem
 from ..validation import check_hyperparameters, shown
 from .base import Solution, Solver, Uncertainty
@@ -123,11 +123,11 @@ class OneStep(Solver):
                 "of the budget, or use the solver 'tracked_gd', which has no standard errors."
             )
         squared = problem.loss.squared and problem.bounds.target is not None
-        if not (squared or isinstance(problem.loss, Logistic | Softmax)):
+        if not (squared or isinstance(problem.loss, Logistic | Softmax | Hazard)):
             raise ValueError(
-                f"{name} needs the squared loss and bounded targets, or the logistic or softmax "
-                f"loss, got {type(problem.loss).__name__}. Use the solver 'gd', which has no "
-                "standard errors."
+                f"{name} needs the squared loss and bounded targets, or the logistic, softmax or "
+                f"hazard loss, got {type(problem.loss).__name__}. Use the solver 'gd', which has "
+                "no standard errors."
             )
         if not (problem.penalty.quadratic and problem.constraint.whole_space):
             raise ValueError(
@@ -172,6 +172,8 @@ class OneStep(Solver):
         of_steps, of_moments, of_targets = _SHARES[squared]
         budget = oracle.budget
         penalty = np.kron(problem.penalty_hessian(), np.eye(problem.loss.n_scores))
+        if problem.loss.of_times:
+            penalty = np.pad(penalty, (0, 1))
         *spends, for_moments = budget.split([*of_steps, of_moments])
         effective = 1.0
         influence = _start(problem)
@@ -195,11 +197,11 @@ class OneStep(Solver):
             scale = influence.scale
             influence = replace(
                 influence,
-                w=influence.w + scale * (influence.matrix @ moved).reshape(problem.shape),
+                w=influence.w + scale * (influence.matrix @ moved).reshape(influence.w.shape),
                 matrix=influence.matrix @ whiter,
                 scale=scale * _shrunk(asked, step.to, first=k == 0) if squared else 1.0,
             )
-        w = influence.w + influence.scale * (influence.matrix @ step.to).reshape(problem.shape)
+        w = influence.w + influence.scale * (influence.matrix @ step.to).reshape(influence.w.shape)
         moments, rows = oracle.score_moments(influence, w, of_shares=_OF_ROWS, spend=for_moments)
         shares = {"rows weighted down": (float(rows.value[0]), rows.scale)}
         if squared:
@@ -209,7 +211,12 @@ class OneStep(Solver):
             shares["targets clipped"] = _clipped_targets(problem, oracle, spend, noise)
         middle = _shrunk_moments(moments.value, moments.scale, asked)
         uncertainty = self._uncertainty(asked, influence, step, middle / n, rng)
-        return Solution(w, len(spends), replace(uncertainty, shares=shares))
+        uncertainty = replace(uncertainty, shares=shares)
+        if not isinstance(problem.loss, Hazard):
+            return Solution(w, len(spends), uncertainty)
+        # The trend goes to the baseline; what it makes uncertain stays with the others.
+        loss = problem.loss.tilted(float(w[-1]))
+        return Solution(w[:-1], len(spends), uncertainty.of_first(problem.n_parameters), loss)
 
     def _bounds(
         self, problem: Problem, influence: InfluenceBounds, effective: float, mu: float
@@ -220,7 +227,7 @@ class OneStep(Solver):
         ratio = _RATIO[squared] if self.noise_ratio is None else self.noise_ratio
         evidence, k = n * mu, influence.matrix.shape[1]
         steepness = sqrt(2) * (1 + c) if squared else sqrt(max(2 * (1 + c) ** 2, 1 + 8 * c))
-        if problem.loss.n_scores > 1:
+        if problem.loss.n_scores > 1 or problem.loss.of_times:
             steepness = sqrt(2 + 8 * c)
         # Before anything is widened: bounds, the noise of the score over the error of sampling, and
         # that of the curvature. A row's curvature has K - 1 directions for K classes, and is that
@@ -290,7 +297,7 @@ class OneStep(Solver):
 
 def _free(problem: Problem) -> int:
     """Number of coefficients that probabilities tell apart: of K classes, K - 1 for each row."""
-    return problem.n_rows * max(1, problem.loss.n_scores - 1)
+    return problem.n_rows * max(1, problem.loss.n_scores - 1) + problem.loss.of_times
 
 
 def _start(problem: Problem) -> InfluenceBounds:
@@ -301,6 +308,12 @@ def _start(problem: Problem) -> InfluenceBounds:
     to zero; the curvature there is the moments over K for each of them.
     """
     K, p = problem.loss.n_scores, problem.n_rows
+    if isinstance(problem.loss, Hazard):
+        # Rows and trend are both 1 long at most, and the two together sqrt(2).
+        slope = float(problem.loss.slopes(np.zeros(1)).sum())
+        score = float(problem.loss.worst_derivative(np.zeros(1))[0])
+        matrix = np.diag([*[1 / problem.row_norm] * p, 1.0])
+        return InfluenceBounds(np.zeros(p + 1), matrix, 2 * slope, sqrt(2) * score)
     if K == 1:
         bounds = (1.0, 1.0) if problem.loss.squared else (0.25, 0.5)
         return InfluenceBounds(np.zeros(p), np.eye(p) / problem.row_norm, *bounds)
