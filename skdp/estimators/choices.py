@@ -32,7 +32,7 @@ _MANY_FEATURES, _FEATURES_A_ROW = 100, 0.25
 _MOST_ROWS_OF_W = 2000
 # Rows times mu, in units of p^1.5, from which 'auto' takes the solver with intervals for times, and
 # its largest p.
-_EVIDENCE_OF_ERRORS, _MOST_WITH_ERRORS = 5.0, 100
+_EVIDENCE_OF_ERRORS, _MOST_WITH_ERRORS = 100.0, 100
 # Bound on the noise of scores with many features, among which that of tables would be too large.
 _SCORE_NOISE_OF_WIDE = 1.5
 

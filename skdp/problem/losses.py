@@ -1029,7 +1029,7 @@ class Hazard(Loss):
         place[late] -= 1
         starts = np.concatenate([[0.0], ends[:-1]])
         event = ~(np.signbit(y) | late)
-        part = (np.minimum(t, ends[-1]) - starts[place]) / (ends - starts)[place]
+        part = (np.fmin(t, ends[-1]) - starts[place]) / (ends - starts)[place]
         return place, np.where(event, 1.0, part), event
 
     def _placed(self, y: np.ndarray) -> tuple[np.ndarray, ...]:

@@ -41,10 +41,11 @@ _RATIO, _MOST_LEVEL = {True: 3.0, False: 1.0}, {True: 0.25, False: 0.2}
 _MOST_GROWTH, _MOST_RESIDUAL = 2.5, 1.5
 # Eigenvalues are raised to these many noise levels: at the start, at steps on the way, at the last.
 _FLOOR_AT_START, _FLOOR, _LAST_FLOOR = 0.75, 0.375, 0.25
-# Longest step on the way, for labels, in units of the typical length of a row.
-_LONGEST_STEP = 1.5
+# Longest step on the way, for labels, in units of the typical length of a row; and the longest in
+# white coordinates for times, the last one included, where few events tell little.
+_LONGEST_STEP, _LONGEST_OF_TIMES = 1.5, 1.0
 # Rows times mu, in units of p^1.5, below which a fit is refused or warned of.
-_REFUSED, _WARNED = 3.0, {True: 14.0, False: 16.0}
+_REFUSED, _WARNED, _WARNED_OF_TIMES = 3.0, {True: 14.0, False: 16.0}, 60.0
 # Squared steps that their own variance explains, in units of it.
 _OWN_ERROR = 4.0
 # Beyond this many noise levels of the least eigenvalue, draws change nothing.
@@ -157,7 +158,8 @@ class OneStep(Solver):
                 f"{evidence:,.0f}: {facts}. Nothing has been spent. Use fewer features, a larger "
                 "epsilon, or another solver, which has no standard errors."
             )
-        wide = _WARNED[problem.loss.squared] * needed
+        of_times = problem.loss.of_times
+        wide = (_WARNED_OF_TIMES if of_times else _WARNED[problem.loss.squared]) * needed
         if evidence < wide:
             warn_user(
                 f"{type(self).__name__} expects wide intervals, some perhaps not to be had: n * mu "
@@ -187,13 +189,14 @@ class OneStep(Solver):
                 asked = _alike(asked, problem.loss.n_scores - 1)
             floor = _FLOOR_AT_START if k == 0 else _LAST_FLOOR if last else _FLOOR
             step = _step(asked, influence, penalty, floor)
+            moved = step.to
+            if problem.loss.of_times and k > 0:
+                moved = _shortened(moved, _LONGEST_OF_TIMES)
             if last:
                 break
             effective, whiter = _whitened(asked)
-            moved = step.to
             if not squared and k > 0:
-                longest, length = _LONGEST_STEP * sqrt(effective), float(np.linalg.norm(moved))
-                moved = moved * min(1.0, longest / max(length, longest))
+                moved = _shortened(moved, _LONGEST_STEP * sqrt(effective))
             scale = influence.scale
             influence = replace(
                 influence,
@@ -201,7 +204,7 @@ class OneStep(Solver):
                 matrix=influence.matrix @ whiter,
                 scale=scale * _shrunk(asked, step.to, first=k == 0) if squared else 1.0,
             )
-        w = influence.w + influence.scale * (influence.matrix @ step.to).reshape(influence.w.shape)
+        w = influence.w + influence.scale * (influence.matrix @ moved).reshape(influence.w.shape)
         moments, rows = oracle.score_moments(influence, w, of_shares=_OF_ROWS, spend=for_moments)
         shares = {"rows weighted down": (float(rows.value[0]), rows.scale)}
         if squared:
@@ -343,6 +346,11 @@ def _step(
     raised = np.maximum(values, floor * level)
     slope = asked.score - A.T @ (penalty @ influence.w.ravel()) / influence.scale
     return _Step(values, vectors, raised, level, vectors @ (vectors.T @ slope / raised))
+
+
+def _shortened(step: np.ndarray, longest: float) -> np.ndarray:
+    """A step, no longer than that."""
+    return step * min(1.0, longest / max(float(np.linalg.norm(step)), longest))
 
 
 def _whitened(asked: ScoreAndCurvature) -> tuple[float, np.ndarray]:

@@ -185,9 +185,10 @@ def timed_rows(problem: Problem, influence: InfluenceBounds, block: BoundedBlock
     """Coordinates and weights of some rows with times to an event.
 
     Each number is a function of the features of the row itself and of public numbers. A row whose
-    length in these coordinates is beyond 1e75 has the coordinates zero.
+    length in these coordinates is beyond 1e75 has the coordinates zero, and so has the trend.
     """
     V, (*of_rows, a) = block.rows(), influence.matrix
+    a = a if a @ a <= _MOST_SQUARE else np.zeros_like(a)
     U = by_row(V, np.array(of_rows)) if block.apart else V @ np.array(of_rows)
     squares = np.einsum("ij,ij->i", U, U)
     lost = ~(squares <= _MOST_SQUARE)
@@ -354,6 +355,7 @@ class ScoreAndCurvatureQuery(Summed):
 
     def _of_times(self, block: BoundedBlock) -> np.ndarray:
         rows = timed_rows(self.problem, self.influence, block)
+        check_targets_a_row(type(self).__name__, block)
         loss, z = timed_scores(self.problem, block, self.influence.w)
         score, slopes = loss.by_period(block.y, z)
         weight = rows.weight if block.weights is None else rows.weight * block.weights
@@ -482,6 +484,7 @@ class ScoreMomentsQuery(Summed):
     def _scored_of_times(self, block: BoundedBlock) -> np.ndarray:
         """Scores for times to an event."""
         rows = timed_rows(self.problem, self.influence, block)
+        check_targets_a_row(type(self).__name__, block)
         loss, z = timed_scores(self.problem, block, self.w)
         score, _ = loss.by_period(block.y, z)
         q = rows.coordinates * score.sum(axis=1)[:, None] + np.outer(score @ loss.trend, rows.trend)
