@@ -9,6 +9,7 @@ from .hazard_regression import DPHazardRegressor
 from .lasso import DPLassoRegressor
 from .linear_regression import DPLinearRegression
 from .logistic_regression import DPLogisticRegression
+from .poisson_regression import DPPoissonRegressor
 from .progress import EarlierModel
 from .range_finding import (
     private_data_norm,
@@ -36,6 +37,7 @@ __all__ = [
     "DPLassoRegressor",
     "DPLinearRegression",
     "DPLogisticRegression",
+    "DPPoissonRegressor",
     "DPSVMClassifier",
     "DataNorm",
     "EarlierModel",

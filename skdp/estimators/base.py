@@ -116,6 +116,8 @@ class PrivateLinearModel(DataOpener, PublishedModel, CallbackSupportMixin, Budge
 
     # Whether the default solver may be one that selects features, which is not Gaussian.
     _may_select: ClassVar[bool] = False
+    # Whether targets are counts or rates, whose means have a log link.
+    _counts: ClassVar[bool] = False
     # Whether the penalty is added to the mean loss as it is, and not to the sum of losses.
     _penalty_beside_mean: ClassVar[bool] = False
 

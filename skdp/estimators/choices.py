@@ -83,6 +83,8 @@ def choose(
         if started:
             return TrackedGD(average=_AVERAGE_FROM_A_MODEL), f"{reason}, from an earlier model"
         found = "tracked_gd"
+    elif problem.loss.log_means and not problem.tied_to_coordinates:
+        found, reason = "preconditioned_gd", "bounds on rows leave means of counts as they are"
     else:
         found, reason = "gd", "no other suits these rows and parameters better"
     return kind_of(found)(), reason
@@ -140,7 +142,7 @@ def choose_preconditioner(
     """
     auto = solver == "auto"
     kind = None if auto else kind_of(solver)
-    of_classes = problem.bounds.target is None
+    of_classes = problem.bounds.target is None or problem.loss.log_means
     if precondition == "full":
         return Whitening(full=True) if of_classes else IterativeWhitening(least=0.0)
     if precondition == "diagonal":
@@ -241,7 +243,7 @@ def in_few_steps(
     mu : float
         Gaussian-DP parameter of what is left for preconditioner and solver.
     """
-    if not problem.loss.log_odds:
+    if not (problem.loss.log_odds or problem.loss.log_means):
         return None
     if isinstance(preconditioner, WideWhitening):
         # Several classes have too few rows a coefficient for label-blind weights.

@@ -283,7 +283,8 @@ def plan_fit(case: Case) -> FitPlan:
     solver.check_budget(problem, case.mu * sqrt(left))
     scale = ScoreScale.wanted(case, solver, calculus, left)
     refuse(model, of_one_answer(solver, calculus, left))
-    stages = (total, *bounds, counts, coordinates, mean, Solve(1.0, copy(solver)), scale)
+    in_order = (mean, coordinates) if case.counts else (coordinates, mean)
+    stages = (total, *bounds, counts, *in_order, Solve(1.0, copy(solver)), scale)
     return _made(
         case,
         tuple(stage for stage in stages if stage is not None),

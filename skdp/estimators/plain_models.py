@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.compose import TransformedTargetRegressor
-from sklearn.linear_model import LinearRegression
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
 
@@ -55,13 +54,13 @@ def plain_model(
 
 
 def clipped_regressor(
-    regressor: LinearRegression, low: float | np.ndarray, high: float | np.ndarray
+    regressor: Any, low: float | np.ndarray, high: float | np.ndarray
 ) -> TransformedTargetRegressor:
     """The fitted regressor with predictions clipped to an interval.
 
     Parameters
     ----------
-    regressor : LinearRegression
+    regressor : estimator
         Fitted.
     low, high : float, or ndarray with one for each target
         The ends.

@@ -16,15 +16,19 @@ from ..exceptions import warn_user
 from ..preprocessing.column_ranges import private_target_range
 from ..privacy.accounting.ledger import Budget, Spend
 from ..privacy.oracle import Oracle
-from ..problem.bounds import RowBounds, TargetBounds
+from ..problem.bounds import CountBounds, RowBounds, TargetBounds
 from ..problem.column_bounds import ColumnScaling
 
 # Shares and grids below minimise an error that trades clipping against noise, over many shapes of
 # synthetic data with n from 300 to 50000 and mu^2 of 0.003.
 _SIZES = 4.0 ** np.arange(-50, 51)
+_POWERS = 2.0 ** np.arange(-40, 41)
 _COARSE_SHARE = 0.4
 _NORM_TAIL = 0.05
 _NORM_STEPS = 12
+# Powers of 2 beyond those with a count that stands out of the noise of all, and standard deviations
+# that it takes there.
+_BEYOND, _VISIBLE_BEYOND = 3, 2.0
 # Bins next to each other that may be seen together, and the half width of bounds for targets of
 # which nothing is seen: predictions are zero then for all purposes, and noise adds nothing.
 _TOGETHER, _UNSEEN = 3, float(_SIZES[0])
@@ -112,6 +116,50 @@ def private_target_bounds(
     return TargetBounds(*found, centred)
 
 
+def private_cap_on_counts(oracle: Oracle, spend: Spend, *, noise: float) -> CountBounds:
+    r"""A cap on targets times weights: the power of 2 at which bias and noise together are least.
+
+    What a cap C cuts off is known from one noisy histogram of powers of 2, as
+    ``lost(C) = sum_b count_b (b - C)_+`` over bins below b. Noise is in proportion to C. The cap is
+    the one of least
+
+    .. math:: lost(C)^2 + (noise \cdot C)^2,
+
+    so that it grows until it cuts nothing off as rows or budget grow.
+
+    Parameters
+    ----------
+    oracle : Oracle
+        Asked for a histogram.
+    spend : Spend
+        What it costs.
+    noise : float
+        Standard deviation of the noise of a sum over the rows for a cap of 1.
+
+    Returns
+    -------
+    CountBounds
+        With a warning, and a cap that stands for zero, if noise hides all targets.
+    """
+    oracle.note("range of the targets")
+    # A target at a power is below it, up to the rounding of a rate times its exposure.
+    counts = oracle.histogram("events", _POWERS * (1 + 1e-9), spend=spend)[1:]
+    scale = _noise_scale(oracle, spend)
+    visible = np.flatnonzero(counts > scale * _visible(counts.size))
+    if not visible.size:
+        _warn_unseen("target_bounds", "without them the model can only predict 0")
+        return CountBounds(0.0, _UNSEEN)
+    # The largest of all noise is larger than that of few, among which tails go on.
+    seen = np.zeros(counts.size, dtype=bool)
+    seen[visible[-1] + 1 : visible[-1] + 1 + _BEYOND] = True
+    seen &= counts > scale * _VISIBLE_BEYOND
+    seen[visible] = True
+    counts = np.where(seen, counts, 0.0)
+    upper = np.append(_POWERS[1:], 2 * _POWERS[-1])
+    lost = np.array([counts @ np.maximum(upper - cap, 0.0) for cap in upper])
+    return CountBounds(0.0, float(upper[np.argmin(lost**2 + (noise * upper) ** 2)]))
+
+
 def unseen_targets(*, centred: bool) -> TargetBounds:
     """Bounds so close to zero that predictions within them are zero, and so is their noise.
 
@@ -137,7 +185,7 @@ def seen_targets(bounds: TargetBounds | None) -> bool:
     if bounds is None:
         return True
     low, high = bounds.ends
-    return not np.any((np.ravel(low) == -_UNSEEN) & (np.ravel(high) == _UNSEEN))
+    return not np.any((np.ravel(low) <= 0) & (np.ravel(high) == _UNSEEN))
 
 
 def unseen_columns(bounds: RowBounds, columns: tuple[int, ...]) -> tuple[int, ...]:

@@ -23,7 +23,7 @@ from ..privacy.rows.dask_results import check_unweighted, lazily, summed
 from ..privacy.rows.dask_rows import is_collection
 from ..privacy.rows.reading import redacted, strict_checks
 from ..privacy.rows.targets import as_numbers
-from ..problem.bounds import RowBounds, TargetBounds
+from ..problem.bounds import CountBounds, RowBounds, TargetBounds
 from ..problem.column_bounds import ColumnBounds
 from ..problem.problem import Problem
 from ..solvers import SOLVERS, Solution
@@ -51,7 +51,7 @@ def _takes_streams(model: PrivateLinearRegressor) -> bool:
 
 
 class PrivateLinearRegressor(RegressorMixin, PrivateLinearModel, ABC):
-    """A regressor that is linear in the features."""
+    """A regressor whose means are linear in the features, or a function of what is."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **PrivateLinearModel._parameter_constraints,
@@ -71,7 +71,9 @@ class PrivateLinearRegressor(RegressorMixin, PrivateLinearModel, ABC):
 
     @final
     def predict(self, X: Any) -> np.ndarray:
-        """Predicted targets, ``X @ coef_ + intercept_``, clipped if ``clip_predictions``.
+        """Predicted targets, clipped to ``target_bounds_`` if ``clip_predictions``.
+
+        ``X @ coef_ + intercept_``, or the exponential of that for a log-linear model.
 
         Parameters
         ----------
@@ -86,13 +88,17 @@ class PrivateLinearRegressor(RegressorMixin, PrivateLinearModel, ABC):
         """
         if is_collection(X):
             return lazily(copy(self).predict, X)
-        scores = self._scores(X)
-        return np.clip(scores, *self.target_bounds_) if self.clip_predictions else scores
+        means = self._means(self._scores(X))
+        return np.clip(means, *self.target_bounds_) if self.clip_predictions else means
+
+    def _means(self, scores: np.ndarray) -> np.ndarray:
+        """Means of the targets at scores of rows, an array that may be the same."""
+        return scores
 
     @final
     @strict_checks()
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Coefficient of determination of the predictions.
+        """Coefficient of determination of the predictions: R^2, or D^2 of a log-linear model.
 
         Parameters
         ----------
@@ -106,26 +112,37 @@ class PrivateLinearRegressor(RegressorMixin, PrivateLinearModel, ABC):
         Returns
         -------
         float
-            1 minus the mean squared error over the variance of the targets; for several targets
-            the mean over them.
+            1 minus the mean squared error over the variance of the targets, for several targets
+            the mean over them; or 1 minus the deviance over that of the mean target.
         """
         if not is_collection(X):
             # Apart, because predictions refuse rows in words of their own.
             predicted = self.predict(X)
-            return float(redacted(r2_score, y, predicted, sample_weight=sample_weight))
+            return float(redacted(self._score_of, y, predicted, sample_weight=sample_weight))
         check_unweighted(type(self).__name__, sample_weight)
-        frozen, middle = copy(self), sum(self.target_bounds_) / 2
+        frozen = copy(self)
 
-        def moments(X: Any, y: np.ndarray) -> np.ndarray:
-            # About a centre near theirs, so that little is lost when their mean is taken off.
-            centred = y - middle
-            errors = np.square(frozen.predict(X) - y).reshape(len(y), -1)
-            centred = centred.reshape(len(y), -1)
-            n = np.full(centred.shape[1], len(y))
-            return np.array([errors.sum(0), np.square(centred).sum(0), centred.sum(0), n])
+        def sums(X: Any, y: np.ndarray) -> np.ndarray:
+            return frozen._sums_of_score(y, frozen.predict(X))
 
-        tables = self._target_columns is not None
-        errors, squares, total, n = summed(moments, X, y, tables=tables)
+        return self._score_by_sums(*summed(sums, X, y, tables=self._target_columns is not None))
+
+    # Of arrays, and of collections, whose parts are summed up by their workers.
+    @staticmethod
+    def _score_of(y: Any, predicted: np.ndarray, sample_weight: Any = None) -> float:
+        return float(r2_score(y, predicted, sample_weight=sample_weight))
+
+    def _sums_of_score(self, y: np.ndarray, predicted: np.ndarray) -> np.ndarray:
+        """Sums over some rows by which a score is found, one array for each argument of it."""
+        # About a centre near theirs, so that little is lost when their mean is taken off.
+        centred = (y - sum(self.target_bounds_) / 2).reshape(len(y), -1)
+        errors = np.square(predicted - y).reshape(len(y), -1)
+        n = np.full(centred.shape[1], len(y))
+        return np.array([errors.sum(0), np.square(centred).sum(0), centred.sum(0), n])
+
+    def _score_by_sums(
+        self, errors: np.ndarray, squares: np.ndarray, total: np.ndarray, n: np.ndarray
+    ) -> float:
         variation = squares - total**2 / n
         constant = np.where(errors == 0, 1.0, 0.0)
         varies = variation > 0
@@ -206,13 +223,21 @@ class PrivateLinearRegressor(RegressorMixin, PrivateLinearModel, ABC):
     ) -> Callable[[np.ndarray], np.ndarray]:
         if first:
             self._given_target_bounds()
-        return partial(as_numbers, type(self).__name__)
+        return partial(self._read_targets, type(self).__name__)
+
+    @staticmethod
+    def _read_targets(name: str, y: np.ndarray) -> np.ndarray:
+        """Targets as numbers, for whom this name calls; the seed of the model does not travel."""
+        return as_numbers(name, y)
 
     @final
     def _given_bounds(self, sparse: bool) -> RowBounds:
-        target = self._given_target_bounds() or TargetBounds.joined(
-            [TargetBounds(-1.0, 1.0, self.fit_intercept)] * (self._target_columns or 1)
-        )
+        target = self._given_target_bounds()
+        if target is None and self._counts:
+            target = CountBounds(0.0, 1.0)
+        elif target is None:
+            one = TargetBounds(-1.0, 1.0, self.fit_intercept)
+            target = TargetBounds.joined([one] * (self._target_columns or 1))
         bounds = super()._given_bounds(sparse)
         return replace(bounds, target=target, feature_bound=self.feature_bound)
 
@@ -228,7 +253,7 @@ class PrivateLinearRegressor(RegressorMixin, PrivateLinearModel, ABC):
         # How many targets there are elsewhere is not known yet.
         if y is not None or not self._several_targets:
             self._given_target_bounds()
-        return partial(as_numbers, type(self).__name__)
+        return partial(self._read_targets, type(self).__name__)
 
     @final
     def _given_target_bounds(self) -> TargetBounds | None:
@@ -250,6 +275,8 @@ class PrivateLinearRegressor(RegressorMixin, PrivateLinearModel, ABC):
         if pair:
             with suppress(OverflowError):
                 ends = [(float(low), float(high)) for low, high in pairs]
+                if self._counts:
+                    return self._cap_on_counts(*ends[0])
                 targets = [TargetBounds(*both, self.fit_intercept) for both in ends]
                 # Half the width is a unit that is divided by, so floats have to hold its inverse.
                 wide = all(1e-100 <= target.half_width <= 1e100 for target in targets)
@@ -261,13 +288,26 @@ class PrivateLinearRegressor(RegressorMixin, PrivateLinearModel, ABC):
             f"in half their distance. Got {shown(self.target_bounds)} instead."
         )
 
+    def _cap_on_counts(self, low: float, high: float) -> CountBounds:
+        if low == 0 and 1e-100 <= high <= 1e100:
+            return CountBounds(low, high)
+        raise ValueError(
+            f"The 'target_bounds' parameter of {type(self).__name__} must be a pair (0, cap) with "
+            f"a cap on targets times weights between 1e-100 and 1e100. Got "
+            f"{shown(self.target_bounds)} instead."
+        )
+
     @final
     def _plain(self, coef: np.ndarray) -> Any:
-        plain = LinearRegression()
+        plain = self._unfitted_plain()
         if self._target_columns is None:
             coef = np.ravel(coef)
         plain.coef_, plain.intercept_ = coef, np.asarray(self.intercept_, dtype=np.float64)[()]
         return clipped_regressor(plain, *self.target_bounds_) if self.clip_predictions else plain
+
+    def _unfitted_plain(self) -> Any:
+        """Scikit-learn's counterpart, which makes the same predictions with the same coef_."""
+        return LinearRegression()
 
     @final
     def _tell_classes(self, classes: Any) -> None:

@@ -40,6 +40,7 @@ from ..solvers.preconditioning import (
     asks_for_counts,
     share_of_mean,
     with_class_prior,
+    with_mean_rate,
     with_target_mean,
 )
 from ..solvers.temperature import Temperature, plan_temperature
@@ -47,6 +48,7 @@ from .choices import choose_preconditioner, named, planned_mu, tells_errors
 from .life_table import private_baseline
 from .progress import EarlierModel, Released
 from .range_finding import (
+    private_cap_on_counts,
     private_data_norm,
     private_target_bounds,
     seen_targets,
@@ -140,6 +142,11 @@ class Case:
     def classifies(self) -> bool:
         """True if targets are classes."""
         return self.problem.bounds.target is None
+
+    @property
+    def counts(self) -> bool:
+        """True if targets are counts or rates, whose means have a log link."""
+        return self.problem.loss.log_means
 
     @property
     def evidence_of_targets(self) -> float:
@@ -378,6 +385,13 @@ class TargetRange(Stage):
 
     def run(self, fit: FitState, oracle: Oracle) -> None:
         """Find the interval of each target by an equal part of the budget."""
+        if fit.model._counts:
+            share, p = oracle.budget.fraction(self.share), fit.model.n_features_in_ + 1
+            # Noise in the score of a row, from all coefficients.
+            noise = oracle.adjacency.of_sum(1.0) * p / fit.budget.mu
+            target = private_cap_on_counts(oracle, share.whole(), noise=noise)
+            fit.bounds = replace(fit.bounds, target=target)
+            return
         columns, centred = columns_of_targets(fit.bounds), fit.model.fit_intercept
         each = oracle.budget.fraction(self.share / len(columns))
         found = [
@@ -398,6 +412,9 @@ class TargetCheck(Stage):
         """None where noise would hide it, and for solvers whose releases the user has chosen."""
         given = not case.classifies and "target_bounds" not in case.model._bounds_to_find
         if not given or case.found is not None or not case.central or case.asked != "auto":
+            return None
+        # Most counts are far below their cap.
+        if case.counts:
             return None
         return cls(_CHECK_SHARE) if case.evidence_of_targets >= _CHECK_TELLS else None
 
@@ -506,7 +523,10 @@ class SurvivalCurve(Stage):
 
 @dataclass(frozen=True)
 class TargetMean(Stage):
-    """Mean of the targets, to start at and to fall back on where noise hides the rest."""
+    """Mean of the targets, to start at and to fall back on where noise hides the rest.
+
+    That of counts comes before coordinates, as it tells how much a row says of them.
+    """
 
     purpose = "mean of the targets"
 
@@ -515,13 +535,16 @@ class TargetMean(Stage):
         """None where an earlier model or private coordinates say as much, or nobody shrinks."""
         problem = case.problem
         shrinks = solver.shrinks and not case.classifies and not conditioned
-        if not shrinks or case.origin is not None or not problem.bounds.intercept_value:
+        if not (shrinks or case.counts) or case.origin is not None:
             return None
-        return cls(share_of_mean(problem, case.mu * sqrt(left)))
+        if not problem.bounds.intercept_value:
+            return None
+        return cls(COUNT_SHARE if case.counts else share_of_mean(problem, case.mu * sqrt(left)))
 
     def run(self, fit: FitState, oracle: Oracle) -> None:
-        """Start at the mean."""
-        fit.problem = with_target_mean(fit.problem, oracle, self.share)
+        """Start at the mean, or at its logarithm."""
+        with_mean = with_mean_rate if fit.problem.loss.log_means else with_target_mean
+        fit.problem = with_mean(fit.problem, oracle, self.share)
 
 
 @dataclass(frozen=True)

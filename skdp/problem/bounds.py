@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from math import hypot, inf, sqrt
+from math import hypot, inf, log, sqrt
 from typing import Any
 
 import numpy as np
@@ -70,6 +70,49 @@ class TargetBounds:
         """Width in target units of one unit after mapping; an ndarray for several targets."""
         low, high = self.ends
         return 0.5 * high - 0.5 * low if self.centred else np.maximum(-low, high)
+
+
+@dataclass(frozen=True)
+class CountBounds(TargetBounds):
+    r"""Targets of a log-linear mean: rates whose rows weigh as much as they were exposed.
+
+    A row of weight v in [0, 1] and rate y is used as its count ``k = min(v y, high) / high`` in
+    [0, 1], beside the score ``log(v / high)``, which is added to that of its features: the mean of
+    k is the exponential of the sum. The derivative of the loss is then that of the weighted row,
+    ``v e^s - v y``, in units of the cap. Bounded as a weighted rate instead, the few rows of little
+    exposure that have an event would decide how large the cap has to be, as their rates are large.
+
+    Parameters
+    ----------
+    low : float
+        0.
+    high : float
+        Cap on targets times weights.
+    centred : bool, default=False
+        Without a meaning.
+    """
+
+    centred: bool = False
+
+    @property
+    def centre(self) -> float:
+        """0: models are in the units of the user."""
+        return 0.0
+
+    @property
+    def half_width(self) -> float:
+        """1: models are in the units of the user."""
+        return 1.0
+
+    @property
+    def cap(self) -> float:
+        """The cap, a number."""
+        return float(self.ends[1])
+
+    @property
+    def log_unit(self) -> float:
+        """Logarithm of the cap: what the score of a full row is short of that of its features."""
+        return log(self.cap)
 
 
 @dataclass(frozen=True)

@@ -19,9 +19,10 @@ class InfluenceBounds:
     size of its first derivative there over all targets. For the squared loss, whose residuals are
     divided by ``scale`` and clipped at ``C = G / sqrt(alpha)``, that is ``h = 1`` and ``s = C``, so
     that a row is weighted down if it is longer than ``L = sqrt(alpha)``; for the logistic loss it
-    is ``h = p (1 - p)`` and ``s = max(p, 1 - p)`` with p the probability of class 1. A weight
-    depends on the features of a row alone, and multiplies its target as well, so that it leaves
-    the coefficients of a model that holds as they are; shortening the row would not.
+    is ``h = p (1 - p)`` and ``s = max(p, 1 - p)`` with p the probability of class 1, and for counts
+    in units of their cap ``h = m`` and ``s = max(m, 1 - m)`` with m the mean. A weight depends on
+    the features of a row alone, and multiplies its target as well, so that it leaves the
+    coefficients of a model that holds as they are; shortening the row would not.
 
     For the softmax loss with K classes ``u_c = sum_j v_j matrix_jc`` is the coordinate vector of
     the score of class c, ``g_c = u_c - sum_b p_b u_b`` the row's score if its label is c, and

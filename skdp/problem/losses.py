@@ -22,6 +22,7 @@ __all__ = [
     "Loss",
     "MultiTarget",
     "OneVsRest",
+    "Poisson",
     "Sigmoid",
     "Softmax",
     "Squared",
@@ -48,9 +49,10 @@ class Loss(ABC):
     Solvers and estimators ask what a loss declares, and never for its class: ``of_residuals``, that
     it is a function of the difference of target and score, as for regression; ``squared``, that it
     is half the square of that difference; ``log_odds``, that the scores that minimise it are
-    log-odds of the classes; ``of_times``, that targets are times to an event; ``family``, which
-    default hyperparameters suit it, one of ``'logistic'``, ``'hinge'``, ``'squared_hinge'`` and
-    ``'residuals'``, which takes any loss.
+    log-odds of the classes, and ``log_means``, that they are logarithms of means of the targets;
+    ``of_times``, that targets are times to an event; ``family``, which default hyperparameters suit
+    it, one of ``'logistic'``, ``'counts'``, ``'hinge'``, ``'squared_hinge'`` and ``'residuals'``,
+    which takes any loss.
 
     Arrays are in double precision: targets have shape (m,), or (m, n_scores) for a loss of
     ``vector_targets``; scores have shape (m,) if ``n_scores`` is 1 and (m, n_scores) otherwise.
@@ -59,6 +61,7 @@ class Loss(ABC):
     of_residuals: ClassVar[bool] = False
     squared: ClassVar[bool] = False
     log_odds: ClassVar[bool] = False
+    log_means: ClassVar[bool] = False
     vector_targets: ClassVar[bool] = False
     of_times: ClassVar[bool] = False
 
@@ -441,6 +444,15 @@ class Logistic(_OfTwoClasses):
         # max(z, 0) - y z has no cancellation for y in {0, 1}, unlike log(1 + e^z) - y z.
         return np.maximum(z, 0.0) - y * z + np.log1p(np.exp(-np.abs(z)))
 
+    def mean(self, z: np.ndarray) -> np.ndarray:
+        """Probability of class 1."""
+        return np.asarray(expit(z))
+
+    def curvature(self, z: np.ndarray) -> np.ndarray:
+        """Second derivative, whatever the target: the product of both probabilities."""
+        p = expit(z)
+        return np.asarray(p * (1.0 - p))
+
     def derivative(self, y: np.ndarray, z: np.ndarray) -> np.ndarray:
         """Probability of class 1 minus the target."""
         d = expit(z)
@@ -454,6 +466,57 @@ class Logistic(_OfTwoClasses):
     def _derivative_and_worst(self, y: np.ndarray, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         p = expit(z)
         return p - y, np.maximum(p, 1.0 - p)
+
+
+@dataclass(frozen=True)
+class Poisson(Loss):
+    r"""``e^z - y z`` for z up to 0, and ``1 + z - y z`` beyond, with y in [0, 1].
+
+    Up to a term in y, minus the log-likelihood of a Poisson model with a log link, for targets in
+    units of a cap on them and scores that are logarithms of means in those units
+    (:class:`~skdp.problem.bounds.CountBounds`). The mean is capped like the targets,
+    ``m(z) = min(e^z, 1)``, and the derivative is ``m(z) - y``. Where no mean exceeds the cap that
+    is the model as it is.
+
+    - ``lipschitz`` is 1: mean and target are in [0, 1]. It is attained for y = 0 and z >= 0.
+    - ``smoothness`` is 1: the second derivative is ``e^z`` below 0 and 0 above; the first does not
+      jump there.
+    - It is convex, as the mean never falls.
+    """
+
+    family: ClassVar[str] = "counts"
+    log_means: ClassVar[bool] = True
+    n_scores: ClassVar[int] = 1
+    lipschitz: ClassVar[float] = 1.0
+    smoothness: ClassVar[float] = 1.0
+    convex: ClassVar[bool] = True
+    targets: ClassVar[str] = "numbers from 0 to 1"
+
+    def _valid(self, y: np.ndarray) -> np.ndarray:
+        return (y >= 0) & (y <= 1)
+
+    def mean(self, z: np.ndarray) -> np.ndarray:
+        """Mean of the targets at a score, at most 1."""
+        return np.asarray(np.exp(np.minimum(z, 0.0)))
+
+    def curvature(self, z: np.ndarray) -> np.ndarray:
+        """Second derivative, whatever the target: the mean, and 0 where that is capped."""
+        return np.where(z < 0, self.mean(z), 0.0)
+
+    def value(self, y: np.ndarray, z: np.ndarray) -> np.ndarray:
+        """Loss of each row."""
+        return self.mean(z) + np.maximum(z, 0.0) - y * z
+
+    def derivative(self, y: np.ndarray, z: np.ndarray) -> np.ndarray:
+        """Mean minus the target."""
+        d = self.mean(z)
+        d -= y
+        return d
+
+    def worst_derivative(self, z: np.ndarray) -> np.ndarray:
+        """Distance of the mean from the further end of the targets."""
+        m = self.mean(z)
+        return np.asarray(np.maximum(m, 1.0 - m))
 
 
 @dataclass(frozen=True)

@@ -13,10 +13,11 @@ from sklearn.utils._param_validation import Interval
 
 from ..exceptions import warn_user
 from ..problem.influence import InfluenceBounds
-from ..problem.losses import Hazard, Logistic, Softmax
+from ..problem.losses import Hazard, Logistic, Poisson, Softmax
 from ..problem.problem import Problem
 from ..validation import check_hyperparameters, shown
 from .base import Solution, Solver, Uncertainty
+from .preconditioning.class_prior import scores_at_start
 
 if TYPE_CHECKING:
     from ..privacy.accounting.ledger import Spend
@@ -48,6 +49,8 @@ _LONGEST_STEP, _LONGEST_OF_TIMES = 1.5, 1.0
 _REFUSED, _WARNED, _WARNED_OF_TIMES = 3.0, {True: 14.0, False: 16.0}, 60.0
 # Squared steps that their own variance explains, in units of it.
 _OWN_ERROR = 4.0
+# Least mean of counts, in units of their cap, that bounds are made for.
+_LEAST_MEAN = 1e-6
 # Beyond this many noise levels of the least eigenvalue, draws change nothing.
 _CLEAR = 4.0
 # Beyond, matrices of that many rows and columns are too large to be answered.
@@ -124,10 +127,10 @@ class OneStep(Solver):
                 "of the budget, or use the solver 'tracked_gd', which has no standard errors."
             )
         squared = problem.loss.squared and problem.bounds.target is not None
-        if not (squared or isinstance(problem.loss, Logistic | Softmax | Hazard)):
+        if not (squared or isinstance(problem.loss, Logistic | Poisson | Softmax | Hazard)):
             raise ValueError(
-                f"{name} needs the squared loss and bounded targets, or the logistic, softmax or "
-                f"hazard loss, got {type(problem.loss).__name__}. Use the solver 'gd', which has "
+                f"{name} needs the squared loss and bounded targets, or the logistic, softmax, "
+                f"Poisson or hazard loss, got {type(problem.loss).__name__}. Use 'gd', which has "
                 "no standard errors."
             )
         if not (problem.penalty.quadratic and problem.constraint.whole_space):
@@ -237,7 +240,7 @@ class OneStep(Solver):
         # much smaller for its trace.
         length = _ROW * sqrt(effective)
         alpha = length**2 / sqrt(contrasts)
-        score = length * (_RESIDUAL if squared else _SCORE)
+        score = length * (_RESIDUAL if squared else _SCORE * _relative_score(problem))
         noise = steepness * score / (sqrt(2 * c) * evidence) * sqrt(n)
         level = steepness * alpha / evidence * sqrt(2 * k)
         row = max(1.0, min(ratio / noise, _MOST_GROWTH, sqrt(_MOST_LEVEL[squared] / level)))
@@ -304,7 +307,9 @@ def _free(problem: Problem) -> int:
 
 
 def _start(problem: Problem) -> InfluenceBounds:
-    """The start of the chain, zero, in the coordinates of the rows, where their norm bounds all.
+    """The start of the chain in the coordinates of the rows, where their norm bounds all.
+
+    That is zero, or for counts the mean rate, as Newton's method is slow from rates far beyond.
 
     At zero the curvature of labels is a quarter of the moments, and residuals are halves. For K
     classes coordinates are in K - 1 orthogonal contrasts of their scores, so that these always sum
@@ -313,15 +318,34 @@ def _start(problem: Problem) -> InfluenceBounds:
     K, p = problem.loss.n_scores, problem.n_rows
     if isinstance(problem.loss, Hazard):
         # Rows and trend are both 1 long at most, and the two together sqrt(2).
-        slope = float(problem.loss.slopes(np.zeros(1)).sum())
-        score = float(problem.loss.worst_derivative(np.zeros(1))[0])
+        slope, score = _bounds_of_mean(problem)
         matrix = np.diag([*[1 / problem.row_norm] * p, 1.0])
         return InfluenceBounds(np.zeros(p + 1), matrix, 2 * slope, sqrt(2) * score)
     if K == 1:
-        bounds = (1.0, 1.0) if problem.loss.squared else (0.25, 0.5)
-        return InfluenceBounds(np.zeros(p), np.eye(p) / problem.row_norm, *bounds)
+        w, bounds = np.zeros(p), (1.0, 1.0) if problem.loss.squared else (0.25, 0.5)
+        if problem.loss.log_means:
+            w, bounds = problem.start(), _bounds_of_mean(problem)
+        return InfluenceBounds(w, np.eye(p) / problem.row_norm, *bounds)
     matrix = np.kron(np.eye(p), helmert(K).T) / problem.row_norm
     return InfluenceBounds(np.zeros((p, K)), matrix, sqrt(K - 1) / K, sqrt((K - 1) / K))
+
+
+def _bounds_of_mean(problem: Problem) -> tuple[float, float]:
+    """Curvature of a full row of counts or times at the start, and its largest residual."""
+    if isinstance(problem.loss, Hazard):
+        z = np.zeros(1)
+        return float(problem.loss.slopes(z).sum()), float(problem.loss.worst_derivative(z)[0])
+    z = scores_at_start(problem)
+    curvature = max(_LEAST_MEAN, min(1.0, float(np.exp(z[0]))))
+    return curvature, float(problem.loss.worst_derivative(z)[0])
+
+
+def _relative_score(problem: Problem) -> float:
+    """Size of a residual in units of the root of the curvature, 1 for balanced classes."""
+    if not (problem.loss.log_means or problem.loss.of_times):
+        return 1.0
+    curvature, largest = _bounds_of_mean(problem)
+    return largest / sqrt(curvature)
 
 
 def _alike(asked: ScoreAndCurvature, contrasts: int) -> ScoreAndCurvature:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from math import ceil, hypot, sqrt
+from functools import partial
+from math import ceil, hypot, inf, sqrt
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -46,6 +47,10 @@ _PACE, _FARTHEST_APART, _MOMENTUM, _SCORE_NOISE = 12.0, 1e-3, 0.6, 6.0
 # as scores grow and bend the loss less, unless the latest two gradients tell of more. Half of what
 # they tell is stable, with momentum, and a bit.
 _FIRST_CURVATURE, _LAST_CURVATURE, _MOST_CURVATURE, _OF_MEASURED = 1.5, 0.35, 3.0, 0.5
+# Least curvature that steps assume for counts, and how far scores of a typical row move at most.
+_LAST_OF_COUNTS, _FARTHEST_MOVE = 1.0, 0.5
+# Variance of scores up to which their mean exponential is that of normal ones.
+_MOST_VARIANCE = 2.0
 # Noise counts twice when iterates are combined, as weights are fitted to the very noise that they
 # shall keep small; and a little in any case, against weights that grow without bounds.
 _NOISE_COUNTS, _LEAST_NOISE = 2.0, 1e-3
@@ -137,10 +142,10 @@ class PreconditionedGD(Solver):
     def check(self, problem: Problem) -> None:
         """Refuse hyperparameters outside their range, and problems that steps do not suit."""
         check_hyperparameters(_HYPERPARAMETERS, self.get_params(), "PreconditionedGD")
-        if not problem.loss.log_odds:
+        if not (problem.loss.log_odds or problem.loss.log_means):
             raise ValueError(
-                "PreconditionedGD needs the logistic or softmax loss, whose curvature its steps "
-                f"assume, got {type(problem.loss).__name__}. Use the solver 'gd'."
+                "PreconditionedGD needs the logistic, softmax or Poisson loss, whose curvature its "
+                f"steps assume, got {type(problem.loss).__name__}. Use the solver 'gd'."
             )
         if not (problem.penalty.quadratic and problem.constraint.whole_space):
             raise ValueError(
@@ -171,6 +176,8 @@ class PreconditionedGD(Solver):
         worst = 0.0 if whole_units else float(problem.loss.worst_derivative(scores)[0])
         weight = min(1.0, clip / worst) if worst else 1.0
         weak = problem.loss.n_scores == 1 and problem.n_samples * budget.mu < _WEAK
+        # A clip by label would make all means of counts too small.
+        weak = weak and problem.loss.log_odds
         blind = not weak if self.label_blind is None else self.label_blind
         bounds = {"label_blind": blind, "whole_units": whole_units}
         slope_of_ridge, steepest = _ridge(problem, weight)
@@ -215,7 +222,11 @@ class PreconditionedGD(Solver):
         late: deque[tuple[np.ndarray, np.ndarray]] = deque(
             maxlen=max(1, ceil(self.average * steps))
         )
-        assumed, falls = _FIRST_CURVATURE, np.geomspace(1.0, _LAST_CURVATURE, steps)
+        # The curvature of counts grows with scores, and steps that it overtakes run away.
+        counts = problem.loss.log_means
+        last = _LAST_OF_COUNTS if counts else _LAST_CURVATURE
+        longest = _FARTHEST_MOVE if counts else inf
+        assumed, falls = _FIRST_CURVATURE, np.geomspace(1.0, last, steps)
         for t in range(steps):
             g = task.gradient(w)
             if t:
@@ -225,15 +236,25 @@ class PreconditionedGD(Solver):
             late.append((w, g))
             stretch = 1 / (assumed * curvature + slowest)
             pace = momentum * pace - stretch * g
+            moved = sqrt(float(np.sum(moments.reshape(shape) * pace**2)))
+            pace *= longest / max(moved, longest) if longest < inf else 1.0
             w = w + pace
-        return _combined(late, stretch, task.noise) if self.average else w
+        if not self.average:
+            return w
+        if not counts:
+            return _combined(late, stretch, task.noise)[0]
+        level = partial(_level, problem, moments[:d])
+        w, share = _combined([(level(w, 1), g) for w, g in late], stretch, task.noise)
+        of_noise = float(np.sum(moments.reshape(shape)[:d] * stretch[:d] ** 2))
+        start = level(problem.start(), 1)
+        return level(_shrunk(start, w, moments[:d], task.noise**2 * share * of_noise), -1)
 
     def _at_one_pace(self, task: _Task) -> np.ndarray:
         """Steps of one size in all directions, longer while gradients agree; mean of the last."""
         problem, steps = task.problem, task.steps
         noise = self.score_noise
         if noise is None:
-            bend = curvature_at_start(problem)
+            bend = min(1.0, curvature_at_start(problem))
             noise = (
                 _NOISE_IF_WEAK * bend if task.weak else _NOISE_OF_RARE + _MORE_OF_BALANCED * bend
             )
@@ -357,7 +378,7 @@ def _enough_steps(problem: Problem) -> int:
 
 def _combined(
     late: Iterable[tuple[np.ndarray, np.ndarray]], stretch: np.ndarray, noise: float
-) -> np.ndarray:
+) -> tuple[np.ndarray, float]:
     r"""A step from the combination of iterates whose gradients cancel best for their noise.
 
     With gradients g_t of noise sd, P the stretch of a step and weights c that sum to 1, it is
@@ -373,6 +394,13 @@ def _combined(
         Diagonal of P, of a shape that broadcasts to theirs.
     noise : float
         Standard deviation of the noise of an entry of a gradient.
+
+    Returns
+    -------
+    w : ndarray
+        The point.
+    share : float
+        Sum of the squares of c.
     """
     points, gradients = map(np.array, zip(*late, strict=True))
     stretched = stretch * gradients
@@ -383,4 +411,47 @@ def _combined(
     ridge = _NOISE_COUNTS * of_noise / size + _LEAST_NOISE
     weights = np.linalg.solve(products / size + ridge * np.eye(k), np.ones(k))
     weights /= weights.sum()
-    return np.asarray(np.tensordot(weights, points - stretched, axes=1))
+    found = np.asarray(np.tensordot(weights, points - stretched, axes=1))
+    return found, float(weights @ weights)
+
+
+def _level(problem: Problem, moments: np.ndarray, w: np.ndarray, sign: int) -> np.ndarray:
+    """A solution for counts with the logarithm of the mean rate in place of the intercept.
+
+    Noise in scores makes rates larger on average, for which the intercept of a noisy solution makes
+    up: by half the variance of the scores if they are about normal. Where solutions are averaged or
+    shortened, of which noise is less, it is mean rates that stay.
+
+    Parameters
+    ----------
+    problem : Problem
+        Of counts, in white coordinates.
+    moments : ndarray of shape (d,)
+        Second moments of the coordinates.
+    w : ndarray
+        The solution.
+    sign : {1, -1}
+        Whether the intercept is replaced, or comes back.
+    """
+    out, constant = w.copy(), problem.bounds.intercept_value
+    if constant:
+        variance = float(moments @ w[: problem.n_features] ** 2)
+        out[-1] += sign * min(variance, _MOST_VARIANCE) / (2 * constant)
+    return out
+
+
+def _shrunk(start: np.ndarray, w: np.ndarray, moments: np.ndarray, noise: float) -> np.ndarray:
+    """The solution, moved towards its start by Stein's factor for the noise in scores.
+
+    Parameters
+    ----------
+    start, w : ndarray
+        Solutions.
+    moments : ndarray of shape (d,)
+        Second moments of the coordinates.
+    noise : float
+        Variance of the noise in the score of a typical row.
+    """
+    move = w - start
+    variance = float(moments @ move[: moments.size] ** 2)
+    return start + max(0.0, 1 - noise / variance if variance > 0 else 1.0) * move

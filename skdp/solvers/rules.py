@@ -69,6 +69,9 @@ _SQUARED_HINGE = _Family(
     reach=4.0,
     long=0.25,
 )
+# Clipped at all, means of counts would be too small. Their logarithms bear less noise than
+# log-odds.
+_COUNTS = _Family(steps=100, clip=1.0, score_noise=0.5, stride=10.0, stride_unclipped=10.0)
 _RESIDUAL = _Family(
     steps=200, clip=0.1, score_noise=0.6, stride=20.0, stride_unclipped=20.0, loosens=True
 )
@@ -211,7 +214,7 @@ def _family(problem: Problem) -> _Family:
     if loss.family == "logistic":
         return _BINARY if loss.n_scores == 1 else _SOFTMAX
     if loss.family != "residuals":
-        return {"hinge": _HINGE, "squared_hinge": _SQUARED_HINGE}[loss.family]
+        return {"counts": _COUNTS, "hinge": _HINGE, "squared_hinge": _SQUARED_HINGE}[loss.family]
     # Of residuals, or unknown: their curvature may not fade as scores grow.
     stride = _RESIDUAL.stride / (1.0 if isinf(loss.smoothness) else loss.smoothness)
     return replace(_RESIDUAL, stride=stride, stride_unclipped=stride)

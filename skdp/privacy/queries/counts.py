@@ -13,7 +13,7 @@ from ..rows.bounded_rows import RawBlock
 from ..rows.predicted_rows import PredictedBlock
 from .base import CellsQuery, CountQuery, coded, counted
 
-Histogrammed = Literal["row_norm", "target"]
+Histogrammed = Literal["row_norm", "target", "events"]
 Outcome = Literal["correctness", "prediction", "score"]
 
 
@@ -23,9 +23,10 @@ class HistogramQuery(CellsQuery):
 
     Parameters
     ----------
-    of : {'row_norm', 'target'}
+    of : {'row_norm', 'target', 'events'}
         What is counted: the l2 norm of the features, or the target; both as they came, before any
-        clipping, but for the scale.
+        clipping, but for the scale. Or the target times the row's weight, which does not count
+        besides then.
     edges : ndarray of shape (m,)
         Increasing. Bin k holds values in ``[edges[k-1], edges[k])``; bin 0 lies below all edges
         and bin m above, so that every row falls in exactly one of m + 1 bins.
@@ -51,6 +52,8 @@ class HistogramQuery(CellsQuery):
     def _of_block(self, block: RawBlock) -> np.ndarray:
         if self.of == "row_norm":
             values = block.norms if self.scaling is None else block.norms_on(self.scaling)
+        elif self.of == "events":
+            return counted(block.events, self.edges, block.shares)
         else:
             y = block.y if self.column is None else block.y[:, self.column]
             values = y

@@ -178,7 +178,7 @@ class GradientDifferenceQuery(GaussianQuery):
     def _of_block(self, block: BoundedBlock) -> np.ndarray:
         """Sum of the differences of some rows."""
         problem, gradient = self.gradient.problem, self.gradient
-        z, t = block.scores(gradient.w), block.scores(self._delta)
+        z, t = block.scores(gradient.w), block.products(self._delta)
         derivative_bounds = gradient.derivative_bounds(block)
         a = gradient.clipped(block, z, derivative_bounds)
         z -= t

@@ -68,7 +68,7 @@ class RowMeansQuery(Summed):
         return (self.problem.bounds.row_norm, self.one_sided, self.n_classes)
 
     def _of_block(self, block: BoundedBlock) -> np.ndarray:
-        m, s = len(block.y), block.weights
+        m, s = len(block.y), block.masses
         if self.n_classes == 1:
             return block.combine(np.ones(m) if s is None else s.copy())
         check_targets_a_row(type(self).__name__, block)
@@ -119,7 +119,7 @@ class MomentsQuery(Summed):
         return unpacked(answer, p)
 
     def _of_block(self, block: BoundedBlock) -> np.ndarray:
-        if self.full and block.weights is None:
+        if self.full and block.masses is None:
             return block.gram()
         V = _weighed(block)
         if self.full:
@@ -206,7 +206,7 @@ class NormalEquationsQuery(Summed):
         check_targets_a_row(type(self).__name__, block, self._n_targets)
         V = _weighed(block)
         y = block.y if block.y.ndim == 2 else block.y[:, None]
-        y = y if block.weights is None else np.sqrt(block.weights)[:, None] * y
+        y = y if block.masses is None else np.sqrt(block.masses)[:, None] * y
         return V.T @ np.column_stack([V, y])
 
     def _finished(self, total: np.ndarray) -> np.ndarray:
@@ -224,8 +224,8 @@ def _kept_square(problem: Problem) -> float:
 def _weighed(block: BoundedBlock) -> np.ndarray:
     """Rows times the roots of their weights, dense (m, p)."""
     V = block.rows()
-    if block.weights is not None:
-        V *= np.sqrt(block.weights)[:, None]
+    if block.masses is not None:
+        V *= np.sqrt(block.masses)[:, None]
     return V
 
 

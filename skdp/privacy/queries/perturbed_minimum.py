@@ -342,7 +342,7 @@ class _Losses:
         return (V * self._bends(block, w)[:, None]).T @ V
 
     def hessian_times(self, block: BoundedBlock, w: np.ndarray, v: np.ndarray) -> np.ndarray:
-        return block.combine(self._bends(block, w) * block.scores(v))
+        return block.combine(self._bends(block, w) * block.products(v))
 
     def _slopes(self, block: BoundedBlock, z: np.ndarray) -> np.ndarray:
         """Derivatives of the clipped losses, for classes with no other sign than the label's."""

@@ -11,10 +11,10 @@ from math import hypot, inf, sqrt
 from typing import ClassVar, NamedTuple
 
 import numpy as np
-from scipy.special import expit
 
+from ...problem.bounds import CountBounds
 from ...problem.influence import InfluenceBounds
-from ...problem.losses import Hazard, Logistic, Softmax
+from ...problem.losses import Hazard, Logistic, Poisson, Softmax
 from ...problem.problem import Problem
 from ..adjacency import PrivacyUnit
 from ..rounding import of_sum
@@ -83,10 +83,11 @@ def unshortened(rows: RowStore, problem: Problem) -> BoundedRows:
 def check_influence(who: str, problem: Problem, influence: InfluenceBounds) -> None:
     """Refuse a problem and bounds for which nothing is proved."""
     bounded = problem.loss.squared and problem.bounds.target is not None
-    if not (bounded or isinstance(problem.loss, Logistic | Softmax | Hazard)):
+    counted = isinstance(problem.loss, Poisson) and isinstance(problem.bounds.target, CountBounds)
+    if not (bounded or counted or isinstance(problem.loss, Logistic | Softmax | Hazard)):
         raise ValueError(
-            f"{who} needs the squared loss with bounded targets, or the logistic, softmax or "
-            f"hazard loss, got {type(problem.loss).__name__}."
+            f"{who} needs the squared loss with bounded targets, the Poisson loss with bounded "
+            f"counts, or the logistic, softmax or hazard loss, got {type(problem.loss).__name__}."
         )
     if problem.bounds.row_map is not None or problem.class_weight is not None:
         raise ValueError(
@@ -125,10 +126,11 @@ def weighed_block(
         h = np.ones(len(U))
         largest = np.full(len(U), influence.score / sqrt(influence.curvature))
     else:
-        share = expit(block.scores(influence.w))
-        # Scores that are no numbers say nothing about the class.
-        share[np.isnan(share)] = 0.5
-        h, largest = share * (1 - share), np.maximum(share, 1 - share)
+        assert isinstance(problem.loss, Logistic | Poisson)
+        z = block.scores(influence.w)
+        # Scores that are no numbers say nothing about the target.
+        z[np.isnan(z)] = 0.0
+        h, largest = problem.loss.curvature(z), problem.loss.worst_derivative(z)
     of_score = influence.score / np.maximum(largest * np.sqrt(squares), _TINY)
     of_curvature = influence.curvature / np.maximum(h * squares, _TINY)
     return WeighedBlock(U, np.minimum(1.0, np.minimum(of_score, of_curvature)), h, largest)
@@ -221,7 +223,10 @@ def residuals(
     """Residuals of some rows at w in units of the scale, before any clip; not a number is zero."""
     check_targets_a_row("ScoreAndCurvatureQuery", block)
     z = block.scores(w)
-    r = (block.y - z) / influence.scale if problem.loss.squared else block.y - expit(z)
+    if isinstance(problem.loss, Logistic | Poisson):
+        r = block.y - problem.loss.mean(z)
+    else:
+        r = (block.y - z) / influence.scale
     r[np.isnan(r)] = 0.0
     return r
 
@@ -233,10 +238,10 @@ class ScoreAndCurvatureQuery(Summed):
     Coordinates u, weights omega, second derivatives h and their bounds are those of
     :class:`~skdp.problem.influence.InfluenceBounds`; ``r`` is the residual, minus the derivative of
     the loss: ``(y - <v, w>) / scale`` clipped to [-C, C] for the squared loss, ``y - p`` for the
-    logistic one. For the squared loss the answer holds the mean of ``omega r^2`` besides. For the
-    softmax loss they are the mean curvature ``omega sum_c p_c g_c g_c'`` and score ``omega g_y``,
-    and for the hazard loss ``omega sum_j e_j u_j u_j'`` and ``omega sum_j r_j u_j`` over the
-    periods in which a row was there.
+    logistic one, and the count less its mean for that of Poisson. For the squared loss the answer
+    holds the mean of ``omega r^2`` besides. For the softmax loss they are the mean curvature
+    ``omega sum_c p_c g_c g_c'`` and score ``omega g_y``, and for the hazard loss ``omega sum_j e_j
+    u_j u_j'`` and ``omega sum_j r_j u_j`` over the periods in which a row was there.
 
     The symmetric matrix is answered as in :class:`~skdp.privacy.queries.moments.MomentsQuery`,
     then comes the score times ``kappa = sqrt(2 c) alpha / G``, then ``kappa^2 / 2`` times the mean
@@ -260,7 +265,8 @@ class ScoreAndCurvatureQuery(Summed):
     ----------
     - Squared loss: replacing a row moves the answer by at most ``sqrt(2) alpha (1 + c) / n``, so
       that the mean square costs nothing; zeroing it out moves it by at most ``alpha (1 + c) / n``.
-    - Logistic loss: ``alpha sqrt(max(2 (1 + c)^2, 1 + 8 c)) / n`` and ``alpha sqrt(1 + 2 c) / n``.
+    - Logistic loss and Poisson's: ``alpha sqrt(max(2 (1 + c)^2, 1 + 8 c)) / n`` and
+      ``alpha sqrt(1 + 2 c) / n``.
     - Softmax and hazard loss: ``alpha sqrt(2 + 8 c) / n`` and ``alpha sqrt(1 + 2 c) / n``.
     - Proofs, and rows that attain them: theorems I1, I2, I4 and I5 of
       ``docs/proofs/one_step_inference.md``.

@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.extmath import row_norms
 
-from ...problem.bounds import RowBounds
+from ...problem.bounds import CountBounds, RowBounds
 from ...problem.column_bounds import ColumnScaling
 from .score_cache import ScoreCache, times_rows
 
@@ -25,6 +25,7 @@ Sparse = TypeVar("Sparse", sp.csr_array, sp.csc_array)
 _LARGEST_NORM = 1e150
 _LEAST_NORM = 1e-150
 _ROUNDED = 1.0 + 2.0**-50  # How far off is what was brought to unit norm.
+_LEAST_EXPOSURE = 1e-300  # Whose logarithm is finite, and whose events are none.
 LONGEST_CUT = 1 << 15  # Rows; what rounding does to a sum grows with their number.
 LONGEST_PIECE = 1 << 12  # Rows of a privacy unit that are added up by themselves.
 STEPS = 2.0**26  # Of weights between 0 and 1.
@@ -105,6 +106,18 @@ class RawBlock:
         return np.floor((w if self.shares is None else w * self.shares) * STEPS) / STEPS
 
     @cached_property
+    def exposure(self) -> np.ndarray:
+        """The weights within [0, 1], ones if there are none; what is not a number is 0."""
+        if self.weights is None:
+            return np.ones(len(self.y))
+        return np.fmin(np.fmax(self.weights, 0.0), 1.0)
+
+    @cached_property
+    def events(self) -> np.ndarray:
+        """Targets times exposures: numbers of events, where targets are rates of them."""
+        return self.y if self.weights is None else self.y * self.exposure
+
+    @cached_property
     def norms(self) -> np.ndarray:
         """Norms (l2) of the rows in double precision; inf where they are not finite."""
         with np.errstate(over="ignore", invalid="ignore"):
@@ -150,7 +163,12 @@ class BoundedBlock:
     unit_pieces : Pieces or None
         Pieces of privacy units, where the rows of each of them lie together.
     weights : ndarray of shape (m,) or None
-        Weights of the rows within [0, 1], for queries to apply; None if every row weighs 1.
+        Weights within [0, 1] of what the loss says of the rows, for queries to apply; None if every
+        row weighs 1. Exposures of counts are in their targets and scores, and not in weights.
+    masses : ndarray of shape (m,) or None
+        Weights within [0, 1] of the features of the rows, exposures included.
+    offset : ndarray of shape (m,) or None
+        What is added to the inner product of each row to be its score; None for nothing.
     apart : bool
         Whether places of rows are secret, so that nothing computed for a row may depend on them.
     units : ndarray of shape (m,) or None
@@ -171,7 +189,9 @@ class BoundedBlock:
     """
 
     # What there is one of for each row; None stands for what all rows have in common.
-    _of_rows: ClassVar = frozenset({"_X", "y", "norms", "weights", "units", "_factor", "_huge"})
+    _of_rows: ClassVar = frozenset(
+        {"_X", "y", "norms", "weights", "masses", "offset", "units", "_factor", "_huge"}
+    )
 
     def __init__(self, raw: RawBlock, bounds: RowBounds) -> None:
         self._scaling, limit = bounds.scaling, bounds.data_norm
@@ -198,8 +218,15 @@ class BoundedBlock:
             # Positive, so that a bound on a row's contribution can be divided by it.
             self.norms = np.maximum(np.hypot(np.minimum(norms, limit), self.constant), _LEAST_NORM)
             self.derivative_bounds = DerivativeBounds(self.norms)
-        self.y, self.weights = raw.y, raw.bounded_weights
-        if (target := bounds.target) is not None:
+        target, self.offset = bounds.target, None
+        self.weights = self.masses = raw.bounded_weights
+        if isinstance(target, CountBounds):
+            self.y = np.clip(np.clip(raw.events, 0.0, target.cap) / target.cap, 0.0, 1.0)
+            self.weights = raw.shares
+            self.offset = np.log(np.maximum(raw.exposure, _LEAST_EXPOSURE)) - target.log_unit
+            return
+        self.y = raw.y
+        if target is not None:
             y = (np.clip(raw.y, *target.ends) - target.centre) / target.half_width
             # The centre is rounded, by much where the interval is narrow for its distance from 0.
             self.y = np.clip(y, -1.0, 1.0)
@@ -233,7 +260,12 @@ class BoundedBlock:
         return other
 
     def scores(self, w: np.ndarray) -> np.ndarray:
-        """Inner products of the rows with w; shape (m,) or (m, K)."""
+        """Scores of the rows at w: inner products and the offset; shape (m,) or (m, K)."""
+        z = self.products(w)
+        return z if self.offset is None else z + self.offset
+
+    def products(self, w: np.ndarray) -> np.ndarray:
+        """Inner products of the rows with w, without an offset; shape (m,) or (m, K)."""
         if not self.constant:
             return self._scores(w)
         z = self._scores(w[:-1])
@@ -251,7 +283,7 @@ class BoundedBlock:
         z = self._cache.scores(self._X, self._factor, features, shrunk)
         if self.constant:
             z += self.constant * w[-1]
-        return z
+        return z if self.offset is None else z + self.offset
 
     def combine(self, r: np.ndarray) -> np.ndarray:
         """Sum of the rows weighted by r, (m,) or (m, K); has the shape of w. Overwrites r."""

@@ -32,16 +32,19 @@ class SiteBlock:
     y: np.ndarray
     norms: np.ndarray
     weights: np.ndarray | None = None
+    offset: np.ndarray | None = None
 
     @classmethod
     def of(cls, block: BoundedBlock) -> SiteBlock:
         """The view of these rows."""
-        return cls(block.y, block.norms, block.weights)
+        return cls(block.y, block.norms, block.weights, block.offset)
 
     def taken(self, chosen: np.ndarray) -> SiteBlock:
         """The view of some of the rows, by their positions."""
-        weights = None if self.weights is None else self.weights[chosen]
-        return SiteBlock(self.y[chosen], self.norms[chosen], weights)
+        weights, offset = (
+            None if of_all is None else of_all[chosen] for of_all in (self.weights, self.offset)
+        )
+        return SiteBlock(self.y[chosen], self.norms[chosen], weights, offset)
 
     @cached_property
     def derivative_bounds(self) -> DerivativeBounds:
@@ -236,7 +239,9 @@ class _Bunch:
             facts = facts.taken(rows)
         of_row = np.repeat(np.arange(sizes.size), sizes)
         if W.ndim == 2:
-            r = kernel(facts, np.einsum("ij,ij->i", V, W[of_row]), positions)
+            z = np.einsum("ij,ij->i", V, W[of_row])
+            z = z if facts.offset is None else z + facts.offset
+            r = kernel(facts, z, positions)
             return np.add.reduceat(V * r[:, None], starts, axis=0)
         r = kernel(facts, np.einsum("ij,ijk->ik", V, W[of_row]), positions)
         return np.add.reduceat(V[:, :, None] * r[:, None, :], starts, axis=0)

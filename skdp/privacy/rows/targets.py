@@ -131,3 +131,14 @@ def as_numbers(name: str, y: np.ndarray) -> np.ndarray:
         )
     # A table of one column is one target a row.
     return numbers[:, 0] if numbers.ndim == 2 and numbers.shape[1] == 1 else numbers
+
+
+def as_counts(name: str, y: np.ndarray) -> np.ndarray:
+    """Targets as finite numbers of at least 0, for whom this name calls."""
+    numbers = as_numbers(name, y)
+    if np.any(numbers < 0):
+        raise ValueError(
+            f"{name} needs targets of at least 0, numbers or rates of events; y holds others. Drop "
+            "those rows, if their number may be known, or use DPLinearRegression."
+        )
+    return numbers

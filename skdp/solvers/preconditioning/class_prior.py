@@ -10,6 +10,7 @@ import numpy as np
 from scipy.special import expit, softmax
 
 from ...exceptions import warn_user
+from ...problem.bounds import CountBounds
 from ...problem.problem import Problem
 
 if TYPE_CHECKING:
@@ -108,15 +109,17 @@ def curvatures_at_start(problem: Problem) -> np.ndarray:
     Parameters
     ----------
     problem : Problem
-        With the logistic or softmax loss. Shares are those that it bears, weighted as classes are,
-        or else those that the intercept of its initial point stands for.
+        With the logistic or softmax loss, or one of counts. Shares are those that it bears,
+        weighted as classes are, or else those that the intercept of its initial point stands for.
 
     Returns
     -------
     ndarray of shape (n_scores,)
-        ``p (1 - p)`` in units of that for balanced classes.
+        ``p (1 - p)``, or the mean count, in units of ``p (1 - p)`` for balanced classes.
     """
     scores = scores_at_start(problem)
+    if problem.loss.log_means:
+        return 4.0 * np.exp(np.minimum(scores, 0.0))
     p = expit(scores) if scores.size == 1 else softmax(scores)
     k = max(2, p.size)
     return np.asarray(p * (1 - p) * k / (1 - 1 / k))
@@ -134,14 +137,16 @@ def curvature_at_start(problem: Problem) -> float:
 
 
 def scores_at_start(problem: Problem) -> np.ndarray:
-    """Scores of the classes before features are looked at, (n_scores,).
+    """Scores of the classes, or of a full row of counts, before features are looked at.
 
     Parameters
     ----------
     problem : Problem
         As for :func:`curvatures_at_start`.
     """
-    constant = problem.bounds.intercept_value
+    constant, target = problem.bounds.intercept_value, problem.bounds.target
+    if isinstance(target, CountBounds):
+        return np.array([constant * problem.start()[-1] - target.log_unit])
     if not constant:
         return np.zeros(problem.loss.n_scores)
     if problem.class_shares is not None and _start_is_finite(problem):

@@ -89,7 +89,8 @@ class Whitening(Preconditioner):
         if k > 1:
             return n * mu >= _MANY * (d + 1) * (k - 1)
         # Other losses of two classes bend as that of balanced ones.
-        bend = curvature_at_start(problem) if problem.loss.log_odds else 1.0
+        told = problem.loss.log_odds or problem.loss.log_means
+        bend = min(1.0, curvature_at_start(problem)) if told else 1.0
         evidence = n * mu * sqrt((1 - _FIRST) * self.share) * bend
         resolved = evidence >= _RESOLVED * d**1.5 and n * bend**2 >= _ROWS * d
         return resolved and n * mu >= _TELLS
