@@ -29,14 +29,14 @@ _LEAST_HAZARD = 1e-6
 
 @dataclass(frozen=True, eq=False)
 class LifeTable:
-    """Released numbers of events, and of people last seen without one, in periods.
+    """Released numbers of events, and of people last seen without one, by periods.
 
     Parameters
     ----------
     times : ndarray of shape (K,)
         Ends of the periods, the first of which begins at 0.
-    events, exits : ndarray of shape (K,)
-        Noisy numbers of events and of last sights in each period.
+    events, exits, at_ends : ndarray of shape (K,)
+        Noisy numbers of events, and of last sights within each period and at its very end.
     n : int
         Public number of people.
     noise : ndarray of shape (K,)
@@ -46,11 +46,14 @@ class LifeTable:
     times: np.ndarray
     events: np.ndarray
     exits: np.ndarray
+    at_ends: np.ndarray
     n: int
     noise: np.ndarray
 
     @classmethod
-    def of(cls, oracle: Oracle, budget: Budget, n: int, times: np.ndarray) -> LifeTable:
+    def of(
+        cls, oracle: Oracle, budget: Budget, n: int, times: np.ndarray, *, apart: bool
+    ) -> LifeTable:
         """Counts by one histogram, with noise of the same size in each cell.
 
         Parameters
@@ -63,20 +66,27 @@ class LifeTable:
             Public number of people, or what they weigh together.
         times : ndarray of shape (K,)
             Ends of periods, increasing and positive.
+        apart : bool
+            Whether last sights at ends are counted apart, as where times are numbers of periods.
+            Otherwise they are in the next period.
         """
         spend, K = budget.whole(), times.size
         # An event at the end of a period is in it; times of last sights are negative.
-        edges = np.concatenate([-times[::-1], [0.0], np.nextafter(times, np.inf)])
+        last = np.nextafter(-times[::-1], np.inf)
+        if apart:
+            last = np.column_stack([-times[::-1], last]).ravel()
+        edges = np.concatenate([last, [0.0], np.nextafter(times, np.inf)])
         counts = oracle.histogram("target", edges, spend=spend)
         counts += (n - counts.sum()) / counts.size
         noise = oracle.adjacency.of_histogram() / sqrt(spend.amount)
-        exits, events = counts[1 : K + 1][::-1], counts[K + 1 : 2 * K + 1]
-        return cls(times, events, exits, n, np.full(K, noise))
+        events, left = counts[-K - 1 : -1], counts[1 : -K - 1].reshape(K, -1)[::-1]
+        at_ends = left[:, 0] if apart else np.zeros(K)
+        return cls(times, events, left[:, -1], at_ends, n, np.full(K, noise))
 
     @property
     def at_risk(self) -> np.ndarray:
         """Noisy numbers of people who are there as periods begin, never increasing, (K,)."""
-        left = self.n - np.cumsum(self.events + self.exits)
+        left = self.n - np.cumsum(self.events + self.exits + self.at_ends)
         return np.minimum.accumulate(np.clip([self.n, *left[:-1]], 0.0, self.n))
 
     @property
@@ -112,11 +122,11 @@ class LifeTable:
 
     def _joined(self, ends: np.ndarray) -> LifeTable:
         """The table with periods that end where some of these do, at the places ``ends``."""
-        sums = [
+        events, exits, at_ends, squares = (
             np.diff(np.concatenate([[0.0], np.cumsum(column)[ends]]))
-            for column in (self.events, self.exits, self.noise**2)
-        ]
-        return LifeTable(self.times[ends], sums[0], sums[1], self.n, np.sqrt(sums[2]))
+            for column in (self.events, self.exits, self.at_ends, self.noise**2)
+        )
+        return LifeTable(self.times[ends], events, exits, at_ends, self.n, np.sqrt(squares))
 
 
 def private_baseline(
@@ -155,7 +165,7 @@ def private_baseline(
     if times is None:
         assert longest is not None
         cells = longest * np.square(np.arange(1, _CELLS + 1) / _CELLS)
-        table = LifeTable.of(oracle, budget, n, cells).in_periods()
+        table = LifeTable.of(oracle, budget, n, cells, apart=False).in_periods()
     else:
-        table = LifeTable.of(oracle, budget, n, times)
+        table = LifeTable.of(oracle, budget, n, times, apart=True)
     return Hazard(tuple(table.times.tolist()), tuple(table.hazards.tolist()))
