@@ -8,8 +8,8 @@ import numpy as np
 from example_of_a_query import Example
 
 from skdp.privacy.queries import GradientDifferenceQuery, GradientQuery
-from skdp.problem import Problem, RowBounds, TargetBounds
-from skdp.problem.losses import Huber, Logistic, Loss, Softmax, Squared
+from skdp.problem import CountBounds, Problem, RowBounds, TargetBounds
+from skdp.problem.losses import Huber, Logistic, Loss, Poisson, Softmax, Squared
 
 N, D = 4, 3
 # Far below the curvature's own scale, far above the rounding of derivatives.
@@ -45,11 +45,12 @@ class Flattered(Softmax):
 
 def problem_for(loss, intercept=0.0, weights=None, norm=2.0):
     target = TargetBounds(-2.0, 6.0) if isinstance(loss, Squared | Huber) else None
+    target = CountBounds(0.0, 2.0) if loss.log_means else target
     return Problem(loss, N, D, RowBounds(norm, intercept, target), class_weight=weights)
 
 
 def problems():
-    for loss in (Logistic(), Softmax(2), Softmax(3), Squared(), Huber(0.25), Bent()):
+    for loss in (Logistic(), Softmax(2), Softmax(3), Squared(), Huber(0.25), Poisson(), Bent()):
         for intercept in (0.0, 1.5):
             yield problem_for(loss, intercept)
     yield problem_for(Logistic(), weights=(0.2, 7.0))

@@ -13,8 +13,14 @@ from skdp.privacy.queries import (
     absolute_error,
     brier_score,
     clipped_target,
+    constant_deviance,
+    deviance_gain,
+    events,
+    expected_events,
+    exposure,
     log_loss,
     mean_roc_area_term,
+    poisson_deviance,
     roc_area_term,
     squared_error,
     squared_r2_term,
@@ -31,6 +37,8 @@ SEVERAL = mean_roc_area_term(
 )  # fmt: skip
 BOUNDS = (-2.0, 6.0, 3.0)
 REGRESSION = (squared_error(*BOUNDS), absolute_error(*BOUNDS), clipped_target(*BOUNDS))
+EVENTS = (poisson_deviance(3.0), expected_events(3.0), events(3.0), exposure())
+DEVIANCES = deviance_gain(3.0, 0.4), constant_deviance(3.0, 0.4)
 R2_TERM = squared_r2_term(*BOUNDS, mean=1.0, unexplained=0.4)
 
 
@@ -84,7 +92,8 @@ def random_means():
     for metrics in ((RARE,), (COMMON,), (COMMON, log_loss(0.05))):
         rows = [rows_of_a_classifier(rng, 2, 2) for _ in range(2)]
         yield Example(MetricMeansQuery(metrics, N), *rows[0], *rows[1])
-    for metrics in (REGRESSION, (R2_TERM,), *((metric,) for metric in REGRESSION)):
+    kinds = REGRESSION, (R2_TERM,), EVENTS, DEVIANCES, *((metric,) for metric in REGRESSION)
+    for metrics in kinds:
         for _ in range(2):
             rows = [rows_of_a_regression(rng) for _ in range(2)]
             yield Example(MetricMeansQuery(metrics, N), *rows[0], *rows[1])
@@ -107,6 +116,15 @@ def crafted_means():
     middle = np.ones(N)
     exact, off = (np.column_stack([p, np.zeros(N)]) for p in (middle, np.full(N, 1e300)))
     yield Example(MetricMeansQuery((R2_TERM,), N), exact, middle, off, middle)
+
+
+def crafted_events():
+    """As many events as count, where none is expected and where as many are; and none."""
+    none = np.column_stack([np.full(N, -1.0), np.ones(N)])
+    exact = np.column_stack([np.full(N, 3.0), np.ones(N)])
+    query = MetricMeansQuery(EVENTS[:1], N)
+    yield Example(query, none, np.full(N, 9.0), exact, np.full(N, 9.0))
+    yield Example(MetricMeansQuery(EVENTS[2:], N), none, np.full(N, 9.0), 0 * none, np.zeros(N))
 
 
 def random_group_means():
@@ -135,5 +153,5 @@ def crafted_group_means():
 EXAMPLES = {
     GroupMeansQuery: (list(random_group_means()), list(crafted_group_means())),
     OutcomeCountsQuery: (list(random_counts()), list(crafted_counts())),
-    MetricMeansQuery: (list(random_means()), list(crafted_means())),
+    MetricMeansQuery: (list(random_means()), [*crafted_means(), *crafted_events()]),
 }

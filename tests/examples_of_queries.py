@@ -35,12 +35,20 @@ from skdp.privacy.queries import (
     MomentsQuery,
     ScoreScaleQuery,
 )
-from skdp.problem import ColumnBounds, ColumnScaling, Problem, RowBounds, RowMap, TargetBounds
-from skdp.problem.losses import Huber, Logistic, Softmax, Squared
+from skdp.problem import (
+    ColumnBounds,
+    ColumnScaling,
+    CountBounds,
+    Problem,
+    RowBounds,
+    RowMap,
+    TargetBounds,
+)
+from skdp.problem.losses import Huber, Logistic, Poisson, Softmax, Squared
 
 N, D = 4, 3
 REGRESSION = {Squared, Huber}
-LOSSES = [Logistic(), Softmax(2), Softmax(3), Squared(), Huber(0.25)]
+LOSSES = [Logistic(), Softmax(2), Softmax(3), Squared(), Huber(0.25), Poisson()]
 TARGETS = [TargetBounds(-2.0, 6.0), TargetBounds(1.0, 6.0, centred=False)]
 # Features of very different units, brought to one scale and to rows within a box.
 SCALING = ColumnScaling.of_bounds(
@@ -49,7 +57,9 @@ SCALING = ColumnScaling.of_bounds(
 
 
 def problem_for(loss, *, intercept=0.0, weights=None, norm=2.0, target=TARGETS[0]):
-    bounds = RowBounds(norm, intercept, target if type(loss) in REGRESSION else None)
+    target = CountBounds(0.0, 1.0) if loss.log_means else target
+    target = target if type(loss) in REGRESSION or loss.log_means else None
+    bounds = RowBounds(norm, intercept, target)
     return Problem(loss, N, D, bounds, class_weight=weights)
 
 
@@ -137,7 +147,7 @@ def of_norms(examples):
 def random_histograms():
     rng = np.random.default_rng(1)
     edges = [np.array([0.5]), np.geomspace(1e-3, 1e3, 9), np.linspace(-20, 20, 5), np.empty(0)]
-    for of in ("row_norm", "target"):
+    for of in ("row_norm", "target", "events"):
         for e in edges:
             rows = [(rows_of_all_sizes(rng), rng.normal(scale=10.0, size=N)) for _ in range(2)]
             yield Example(HistogramQuery(of, e), *rows[0], *rows[1])

@@ -9,15 +9,16 @@ from skdp.privacy.queries import ScoreAndCurvatureQuery, ScoreMomentsQuery
 from skdp.problem import (
     ColumnBounds,
     ColumnScaling,
+    CountBounds,
     InfluenceBounds,
     Problem,
     RowBounds,
     TargetBounds,
 )
-from skdp.problem.losses import Hazard, Logistic, Softmax, Squared
+from skdp.problem.losses import Hazard, Logistic, Poisson, Softmax, Squared
 
 N, D = 4, 3
-TARGET = TargetBounds(-4.0, 4.0)
+TARGET, COUNTS = TargetBounds(-4.0, 4.0), CountBounds(0.0, 2.0)
 SCALING = ColumnScaling.of_bounds(
     ColumnBounds(np.array([-1.0, 0.0, -2e3]), np.array([2.0, 1e-3, 1e3])), sparse=False
 )
@@ -27,12 +28,8 @@ BALANCES = (0.05, 0.5, 1.0)
 
 def problems():
     """All losses, with and without an intercept, as rows come and on another scale."""
-    for loss, target in (
-        (Squared(), TARGET),
-        (Logistic(), None),
-        (Softmax(3), None),
-        (HAZARD, None),
-    ):
+    kinds = (Squared(), TARGET), (Logistic(), None), (Poisson(), COUNTS), (Softmax(3), None)
+    for loss, target in (*kinds, (HAZARD, None)):
         for constant in (0.0, 0.7):
             for scaling in (None, SCALING):
                 yield Problem(loss, N, D, RowBounds(2.0, constant, target, scaling=scaling))
@@ -106,6 +103,19 @@ def crafted_labels():
         yield Example(query, tiled(sure, longest, 0.0), np.zeros(N), other_X, np.ones(N))
 
 
+def crafted_counts():
+    """A mean at both bounds without an event, against events where none is expected."""
+    bounds, steep, alpha, mean = RowBounds(2.0, 0.0, CountBounds(0.0, 1.0)), 1e9, 5.0, 0.9
+    score = 0.5 * sqrt(alpha * mean)
+    longest = alpha / score
+    influence = InfluenceBounds(np.array([steep, 0.0, 0.0]), np.eye(D), alpha, score)
+    for c in (0.5, 1.0):
+        query = ScoreAndCurvatureQuery(Problem(Poisson(), N, D, bounds), influence, c)
+        other_X = tiled(-40.0 / steep, 1e3 * longest, 0.0)
+        X = tiled(log(mean) / steep, longest, 0.0)
+        yield Example(query, X, np.zeros(N), other_X, np.full(N, 7.0))
+
+
 def torn(length, of_third, c=0.5):
     """Rows torn in different directions between two classes, and of a third on opposite sides."""
     problem, far, scores = Problem(Softmax(3), N, D, RowBounds(2.0)), np.zeros((D, 3)), TORN.copy()
@@ -172,7 +182,7 @@ def crafted_moments():
 EXAMPLES = {
     ScoreAndCurvatureQuery: (
         list(random_scores(21, random_curvatures)),
-        [*crafted_squares(), *crafted_labels(), *crafted_classes()],
+        [*crafted_squares(), *crafted_labels(), *crafted_counts(), *crafted_classes()],
     ),
     ScoreMomentsQuery: (list(random_scores(22, random_moments)), list(crafted_moments())),
 }

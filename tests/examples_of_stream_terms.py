@@ -4,13 +4,16 @@ import numpy as np
 from example_of_a_query import Example, data_of
 
 from skdp.privacy.queries import StreamScoresQuery, StreamTermQuery
-from skdp.problem import Problem, RowBounds, TargetBounds
+from skdp.problem import CountBounds, Problem, RowBounds, TargetBounds
 from skdp.problem.constraints import L1Ball, Simplex
-from skdp.problem.losses import Huber, Logistic, OneVsRest, Softmax, Squared
+from skdp.problem.losses import Huber, Logistic, OneVsRest, Poisson, Softmax, Squared
 
 N, D, NORM = 4, 3, 2.0
 REGRESSION = (Squared, Huber)
-LOSSES = [Logistic(), Softmax(2), Softmax(3), Squared(), Huber(0.25), OneVsRest(Logistic(), 3)]
+LOSSES = [
+    *(Logistic(), Softmax(2), Softmax(3), Squared(), Huber(0.25), Poisson()),
+    OneVsRest(Logistic(), 3),
+]
 POLYTOPES = [L1Ball(0.5), Simplex(3.0)]
 
 
@@ -18,6 +21,7 @@ def problems(constraint=None):
     """Every loss; with an intercept and weighted classes, or with a polytope."""
     for loss in LOSSES:
         target = TargetBounds(-2.0, 6.0) if isinstance(loss, REGRESSION) else None
+        target = CountBounds(0.0, 2.0) if loss.log_means else target
         weights = None if target else tuple([0.2, 7.0, 3.0][: max(2, loss.n_scores)])
         if constraint is None:
             for intercept in (0.0, 1.5):

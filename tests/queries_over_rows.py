@@ -33,7 +33,7 @@ from skdp.privacy.queries import (
     OutcomeCountsQuery,
     ScoreMomentsQuery,
 )
-from skdp.problem import Problem
+from skdp.problem import CountBounds, Problem
 
 try:
     import dask
@@ -179,7 +179,8 @@ def groups(name):
     for examples in EXAMPLES[QUERIES[name]]:
         forms = {}
         for example in examples:
-            form = example.at_sites, of_whole_units(example.query), example.y.ndim
+            query = example.query
+            form = example.at_sites, of_whole_units(query), example.y.ndim, of_exposures(query)
             forms.setdefault(form, []).append(example)
         yield from forms.values()
 
@@ -190,8 +191,19 @@ def of_whole_units(query):
     return isinstance(query, ScoreMomentsQuery) or getattr(of_gradient, "whole_units", False)
 
 
+def of_exposures(query):
+    """True if weights of rows are exposures."""
+    of_gradient = getattr(query, "gradient", query)
+    bounds = getattr(getattr(of_gradient, "problem", None), "bounds", None)
+    counts = isinstance(getattr(bounds, "target", None), CountBounds)
+    return counts or getattr(query, "of", None) == "events"
+
+
 def answered(example, store, kind):
     """True if there is such an answer."""
+    if kind.alike and kind.weights != "none" and of_exposures(example.query):
+        # Of rows that are capped one by one none is the mean of others, unless they are the same.
+        return False
     if store == "predicted":
         about = isinstance(example.query, ABOUT_PREDICTIONS)
         return about and kind.weights == "none" and not kind.zeros

@@ -22,6 +22,7 @@ from skdp.problem.losses import (
     Loss,
     MultiTarget,
     OneVsRest,
+    Poisson,
     Sigmoid,
     Softmax,
     Squared,
@@ -63,6 +64,7 @@ EXAMPLES = [
     Example(OneVsRest(Logistic(), 2), TWO, (2.0, *NO_CLASS)),
     Example(OneVsRest(Sigmoid(), 3), THREE, (3.0, *NO_CLASS)),
     Example(OneVsRest(SquaredHinge(), 3), THREE, NO_CLASS),
+    Example(Poisson(), (0.0, 0.3, 1.0), (73.25, 1.5, -0.1, *NOT_FINITE)),
     Example(Sigmoid(), TWO, NO_CLASS),
     Example(Softmax(2), TWO, (2.0, *NO_CLASS)),
     Example(Softmax(4), (*THREE, 3.0), NO_CLASS),
@@ -175,7 +177,7 @@ def check_declared(example):
     loss = example.loss
     y, z = pairs(example, (-3.0, -0.5, 0.0, 0.2, 4.0), extra=20)
     d = loss.derivative(y, z)
-    assert loss.family in ("logistic", "hinge", "squared_hinge", "residuals")
+    assert loss.family in ("logistic", "counts", "hinge", "squared_hinge", "residuals")
     if loss.of_residuals or loss.squared:
         np.testing.assert_allclose(loss.derivative(y + 1.5, z + 1.5), d, atol=1e-12)
     if loss.squared:

@@ -25,6 +25,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.kernel_approximation import Nystroem, RBFSampler
 from sklearn.linear_model import (
     ElasticNet,
+    GammaRegressor,
     HuberRegressor,
     Lasso,
     LassoCV,
@@ -32,11 +33,13 @@ from sklearn.linear_model import (
     LogisticRegression,
     LogisticRegressionCV,
     Perceptron,
+    PoissonRegressor,
     Ridge,
     RidgeClassifier,
     RidgeCV,
     SGDClassifier,
     SGDRegressor,
+    TweedieRegressor,
 )
 from sklearn.model_selection import GridSearchCV, RandomizedSearchCV
 from sklearn.multiclass import OneVsOneClassifier
@@ -64,6 +67,7 @@ from skdp import (
     DPLassoRegressor,
     DPLinearRegression,
     DPLogisticRegression,
+    DPPoissonRegressor,
     DPSVMClassifier,
     PrivacyLeakWarning,
     privatize,
@@ -130,6 +134,9 @@ COUNTERPARTS = [
     (LassoCV(), DPLassoRegressor, {"alpha": 0}),
     (ElasticNet(alpha=0.2, l1_ratio=0.25), DPLassoRegressor, {"alpha": 0.05}),
     (ElasticNet(alpha=0.2, l1_ratio=0), DPLinearRegression, {"alpha": 0}),
+    (PoissonRegressor(alpha=0.2), DPPoissonRegressor, {"alpha": 0.2}),
+    (GammaRegressor(alpha=0.2), DPPoissonRegressor, {"alpha": 0}),
+    (TweedieRegressor(power=1, alpha=0.2), DPPoissonRegressor, {"alpha": 0.2}),
     (DPLogisticRegression(epsilon=9, random_state=1), DPLogisticRegression, {"random_state": None}),
     (StandardScaler(with_mean=False), DPStandardScaler, {"with_mean": False}),
     (RobustScaler(with_scaling=False), DPRobustScaler, {"with_scaling": False}),

@@ -11,6 +11,7 @@ from .linear_regression import DPLinearRegression
 from .logistic_regression import DPLogisticRegression
 from .poisson_regression import DPPoissonRegressor
 from .progress import EarlierModel
+from .quantile_regression import DPQuantileRegressor
 from .range_finding import (
     private_data_norm,
     private_target_bounds,
@@ -38,6 +39,7 @@ __all__ = [
     "DPLinearRegression",
     "DPLogisticRegression",
     "DPPoissonRegressor",
+    "DPQuantileRegressor",
     "DPSVMClassifier",
     "DataNorm",
     "EarlierModel",

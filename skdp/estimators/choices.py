@@ -50,7 +50,7 @@ def choose(
     ----------
     solver : str or Solver
         An option string, a configured solver, or ``'auto'``, which decides by public facts:
-        ``'dda'`` for rows at several sites, else
+        ``'dda'`` for rows at several sites, else ``'quantile_gd'`` for quantiles,
         ``'screening'`` for squared loss with an l1 penalty unless rows and features are few,
         ``'frank_wolfe'`` under an l1 ball or on a simplex with many features,
         ``'tracked_gd'`` for regression in conditioned coordinates, ``'dual_averaging'`` for
@@ -71,6 +71,8 @@ def choose(
     few = problem.n_samples < _FEW_ROWS and problem.n_features <= _FEW_FEATURES
     if problem.sites is not None:
         found, reason = "dda", "rows lie at several sites"
+    elif problem.loss.quantiles:
+        found, reason = "quantile_gd", "quantiles are asked for"
     elif problem.penalty.selects and problem.loss.squared and not few:
         found, reason = "screening", "an l1 penalty expects few features to matter"
     elif not conditioned and _many_vertices(problem):

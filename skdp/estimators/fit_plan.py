@@ -350,7 +350,7 @@ def _made(
         n_samples=problem.n_samples,
         n_features=problem.n_features,
         n_classes=max(2, problem.loss.n_scores) if classes else None,
-        n_targets=None if case.classifies else problem.loss.n_scores,
+        n_targets=None if case.classifies else _targets_of(problem),
         sparse=problem.sparse,
         weighted=case.weighted,
         n_sites=None if problem.sites is None else problem.sites.n_sites,
@@ -365,6 +365,11 @@ def _made(
         scaled=scaled or problem.bounds.scaling is not None,
         assumption=assumption,
     )
+
+
+def _targets_of(problem: Problem) -> int:
+    """Number of targets of a row of a regression, of which several quantiles are no more."""
+    return problem.loss.n_scores if problem.loss.vector_targets else 1
 
 
 @overload

@@ -59,6 +59,11 @@ class DataOpener(ABC):
         return y
 
     @property
+    def _n_outputs(self) -> int | None:
+        """Number of scores that a row has, if it does not follow from classes."""
+        return self._target_columns
+
+    @property
     def _takes_tables(self) -> bool:
         """True if several targets can be fitted at once, with these settings."""
         return self._several_targets

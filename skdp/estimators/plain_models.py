@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.compose import TransformedTargetRegressor
-from sklearn.pipeline import Pipeline
+from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import FunctionTransformer
 
 from ..preprocessing.scaler import plain_clipper
@@ -54,7 +54,11 @@ def plain_model(
 
 
 def clipped_regressor(
-    regressor: Any, low: float | np.ndarray, high: float | np.ndarray
+    regressor: Any,
+    low: float | np.ndarray,
+    high: float | np.ndarray,
+    *,
+    in_order: bool = False,
 ) -> TransformedTargetRegressor:
     """The fitted regressor with predictions clipped to an interval.
 
@@ -64,10 +68,15 @@ def clipped_regressor(
         Fitted.
     low, high : float, or ndarray with one for each target
         The ends.
+    in_order : bool, default=False
+        Whether predictions of a row are sorted.
     """
-    held = FunctionTransformer(
+    held: Any = FunctionTransformer(
         inverse_func=np.clip, inv_kw_args={"a_min": low, "a_max": high}, check_inverse=False
     )
+    if in_order:
+        ordered = FunctionTransformer(inverse_func=np.sort, check_inverse=False)
+        held = make_pipeline(held, ordered)
     out = TransformedTargetRegressor(regressor, transformer=held, check_inverse=False)
     # What its fit would leave behind.
     out.regressor_, out.transformer_ = regressor, held.fit(np.zeros((1, 1)))

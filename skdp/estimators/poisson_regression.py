@@ -50,10 +50,9 @@ class DPPoissonRegressor(PrivateLinearRegressor):
         Privacy budget, in [1e-10, 1e9]. About 1 is a common choice; above 10 promises little.
         ``float('inf')`` fits along the same path without noise, and without privacy.
     delta : float, optional
-        Probability-like slack of the guarantee, in [0, 1). By default the smaller of 1e-5 and
+        Probability-like slack of the guarantee, in (0, 1). By default the smaller of 1e-5 and
         n^-1.1, n being the number of rows of a fit or the ``horizon`` of a stream, 1e-5 if that
-        is not declared; ``delta_`` says which. 0 is pure epsilon, by objective perturbation,
-        with bounds that are given.
+        is not declared; ``delta_`` says which.
     alpha : float, default=0.0
         Strength of the ridge penalty beside the mean deviance, as in scikit-learn, whose default
         is 1.0. That is strong where events are rare, whatever the number of rows.
@@ -91,10 +90,9 @@ class DPPoissonRegressor(PrivateLinearRegressor):
         removed; a row of zeros or of weight 0 is still there. Replace-one is the stronger promise.
     solver : str or Solver, default='auto'
         The algorithm: ``'auto'``, or one of ``'accmd'``, ``'adaptive_gd'``, ``'blocks'``,
-        ``'dda'``, ``'dual_averaging'``, ``'frank_wolfe'``, ``'ftrl'``, ``'gd'``,
-        ``'objective_perturbation'``, ``'one_step'``, ``'ppm'``, ``'preconditioned_gd'``,
-        ``'spider'`` and ``'svrg'`` (see :mod:`skdp.solvers`). ``'auto'`` is
-        ``'preconditioned_gd'``, ``'gd'`` under a constraint, or ``'dda'`` with ``sites``; under
+        ``'dda'``, ``'frank_wolfe'``, ``'ftrl'``, ``'gd'``, ``'one_step'``, ``'ppm'``,
+        ``'preconditioned_gd'``, ``'spider'`` and ``'svrg'`` (see :mod:`skdp.solvers`). ``'auto'``
+        is ``'preconditioned_gd'``, ``'gd'`` under a constraint, or ``'dda'`` with ``sites``; under
         ``partial_fit`` it is ``'blocks'``, or if rows may not be kept ``'ftrl'``.
         ``'one_step'`` is the one with ``inference_``. A configured instance such as
         ``GD(steps=50)`` sets its hyperparameters.
@@ -210,7 +208,9 @@ class DPPoissonRegressor(PrivateLinearRegressor):
         "target_bounds": [None, PAIR],
         "alpha": [Interval(Real, 0, None, closed="left")],
         "precondition": [None, one_of(*OPTIONS), Preconditioner],
-        "solver": solvers_but("adassp", "screening", "tracked_gd"),
+        "solver": solvers_but(
+            *("adassp", "dual_averaging", "objective_perturbation", "screening", "tracked_gd")
+        ),
     }
 
     inference_ = NoInference()

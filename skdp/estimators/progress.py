@@ -266,7 +266,7 @@ class EarlierModel:
         if coef.shape[1] != model.n_features_in_:
             _refuse(model, f"{coef.shape[1]} features", model.n_features_in_)
         scores = 1 if classes is None or len(classes) == 2 else len(classes)
-        scores = model._target_columns or scores
+        scores = model._n_outputs or scores
         if coef.shape[0] != scores or intercept.size not in (1, scores):
             _refuse(model, f"scores for {coef.shape[0]}", scores)
         if not (np.isfinite(coef).all() and np.isfinite(intercept).all()):

@@ -84,7 +84,8 @@ class PrivateLinearRegressor(RegressorMixin, PrivateLinearModel, ABC):
         Returns
         -------
         ndarray of shape (n_samples,), or (n_samples, n_targets) if ``y`` was a table
-            Predictions, in the units of the target.
+            Predictions, in the units of the target. Of a list of quantiles (n_samples, n_quantiles)
+            in their order.
         """
         if is_collection(X):
             return lazily(copy(self).predict, X)
@@ -95,7 +96,6 @@ class PrivateLinearRegressor(RegressorMixin, PrivateLinearModel, ABC):
         """Means of the targets at scores of rows, an array that may be the same."""
         return scores
 
-    @final
     @strict_checks()
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
         """Coefficient of determination of the predictions: R^2, or D^2 of a log-linear model.
@@ -297,7 +297,6 @@ class PrivateLinearRegressor(RegressorMixin, PrivateLinearModel, ABC):
             f"{shown(self.target_bounds)} instead."
         )
 
-    @final
     def _plain(self, coef: np.ndarray) -> Any:
         plain = self._unfitted_plain()
         if self._target_columns is None:
@@ -321,17 +320,24 @@ class PrivateLinearRegressor(RegressorMixin, PrivateLinearModel, ABC):
     def _publish(self, problem: Problem, solution: Solution, dtype: np.dtype) -> None:
         target = problem.bounds.target
         assert target is not None
-        unit, t = target.half_width, target.n_targets
-        coef, intercept = problem.in_user_coordinates(solution.w.reshape(problem.n_rows, t))
+        unit, k = target.half_width, problem.loss.n_scores
+        coef, intercept = problem.in_user_coordinates(solution.w.reshape(problem.n_rows, k))
         coef, intercept = np.transpose(unit * coef), unit * intercept + target.centre
         if not self.fit_intercept:
-            intercept = np.zeros(t)
-        one = self._target_columns is None
+            intercept = np.zeros(k)
+        one = not self._predicts_tables
         self.coef_ = np.ascontiguousarray(coef[0] if one else coef, dtype=dtype)
         self.intercept_ = float(intercept[0]) if one else intercept
         low, high = target.ends
-        self.target_bounds_ = (low, high) if one else (np.atleast_1d(low), np.atleast_1d(high))
+        if self._target_columns is not None:
+            low, high = np.atleast_1d(low), np.atleast_1d(high)
+        self.target_bounds_ = low, high
         self.n_iter_ = solution.n_iter
+
+    @property
+    def _predicts_tables(self) -> bool:
+        """True if predictions have a column for each output, even if it is one."""
+        return self._target_columns is not None
 
     @property
     @final

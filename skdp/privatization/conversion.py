@@ -67,6 +67,7 @@ _TIES = ("l1_ratio", "penalty", "positive", "constraint", *_GIVEN)
 _SCALING_MODELS = (
     estimators.DPLinearRegression,
     estimators.DPLogisticRegression,
+    estimators.DPPoissonRegressor,
     estimators.DPSVMClassifier,
 )
 # Of a data set with rows enough for all that a fit does where there are enough, and of a small one.

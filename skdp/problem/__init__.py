@@ -1,7 +1,7 @@
 """Problem of a fit in public terms: losses, penalties, constraints, bounds; no rows."""
 
 from .bandit_problem import BanditProblem, CubeBounds, NormBounds
-from .bounds import RowBounds, RowMap, TargetBounds
+from .bounds import CountBounds, RowBounds, RowMap, TargetBounds
 from .column_bounds import ColumnBounds, ColumnScaling
 from .influence import InfluenceBounds
 from .problem import Problem
@@ -11,6 +11,7 @@ __all__ = [
     "BanditProblem",
     "ColumnBounds",
     "ColumnScaling",
+    "CountBounds",
     "CubeBounds",
     "InfluenceBounds",
     "NormBounds",

@@ -38,6 +38,13 @@ _REASONS: Mapping[str, Mapping[str, str]] = {
     "DPSVMClassifier": {**CLASSIFIERS, **_OF_MODELS},
     "DPLinearRegression": {**REGRESSORS, **_OF_MODELS},
     "DPLassoRegressor": {**REGRESSORS, **_OF_MODELS},
+    "DPPoissonRegressor": {
+        **REGRESSORS,
+        **_OF_MODELS,
+        "alpha": "It stands beside another deviance, in other units.",
+        "power": "The deviance is Poisson's, which has the same log-linear means.",
+        "link": "The link is the logarithm.",
+    },
 }
 
 
@@ -96,6 +103,7 @@ class Given:
     """
 
     def __init__(self, model: Any, others: Mapping[str, Any]) -> None:
+        self.kind = type(model).__name__
         self._values = model.get_params(deep=False) | others
         self._changed = changed_parameters(model)
         self._set = {*self._changed, *others}
@@ -220,6 +228,21 @@ def ridge_classifier(p: Given) -> tuple[str, dict[str, Any]]:
 def ridge(p: Given) -> tuple[str, dict[str, Any]]:
     """Linear regression with an l2 penalty."""
     return "DPLinearRegression", p.same("alpha", "fit_intercept", "positive")
+
+
+def counts(p: Given) -> tuple[str, dict[str, Any]]:
+    """Poisson regression, whose means are those of a gamma or Tweedie model with a log link, too.
+
+    A penalty beside another deviance is in other units.
+    """
+    power = p.take("power", None)
+    if power is not None and not (1 <= power <= 2 and p.take("link") in ("auto", "log")):
+        raise NoCounterpartError(
+            f"has power={shown(power)} and link={shown(p.take('link'))}, and a private model has a "
+            "log link; use Ridge for power=0, or power=1 with link='log'"
+        )
+    of_penalty = ("alpha",) if p.kind == "PoissonRegressor" or power == 1 else ()
+    return "DPPoissonRegressor", p.same(*of_penalty, "fit_intercept")
 
 
 def lasso(p: Given) -> tuple[str, dict[str, Any]]:

@@ -18,6 +18,7 @@ from .one_step import OneStep
 from .online_frank_wolfe import in_default_ball
 from .ppm import PPM
 from .preconditioned_gd import PreconditionedGD
+from .quantile_gd import QuantileGD
 from .rules import DescentRule
 from .screening import Screening, minimise_model
 from .shrinkage import Course, direction_of_constant, towards_start
@@ -47,6 +48,7 @@ __all__ = [
     "ObjectivePerturbation",
     "OneStep",
     "PreconditionedGD",
+    "QuantileGD",
     "Screening",
     "Solution",
     "Solver",

@@ -19,6 +19,7 @@ from .objective_perturbation import ObjectivePerturbation
 from .one_step import OneStep
 from .ppm import PPM
 from .preconditioned_gd import PreconditionedGD
+from .quantile_gd import QuantileGD
 from .screening import Screening
 from .spider import Spider
 from .svrg import SVRG
@@ -39,6 +40,7 @@ BATCH_SOLVERS: dict[str, type[Solver]] = {
         OneStep,
         PPM,
         PreconditionedGD,
+        QuantileGD,
         Screening,
         Spider,
         SVRG,

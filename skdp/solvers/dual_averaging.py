@@ -114,10 +114,10 @@ class DualAveraging(Solver):
     average: float = 0.5
 
     def check(self, problem: Problem) -> None:
-        """Refuse hyperparameters outside their range, and losses of residuals."""
+        """Refuse hyperparameters outside their range, and losses of numbers."""
         name = type(self).__name__
         check_hyperparameters(_HYPERPARAMETERS, self.get_params(), name)
-        if problem.loss.of_residuals:
+        if problem.loss.of_residuals or problem.loss.log_means:
             raise ValueError(
                 f"{name} needs a loss of classes, such as the logistic loss or a hinge loss, got "
                 f"{type(problem.loss).__name__}. Use the solver 'gd'."

@@ -302,6 +302,9 @@ def _evidence(problem: Problem, mu: float) -> float:
 
 def _clip_for(problem: Problem, mu: float) -> float:
     """Bound on derivatives: their signs with little evidence, their sizes with much."""
+    # Clipped at all, means of counts would be too small.
+    if problem.loss.log_means:
+        return problem.loss.lipschitz
     if problem.bounds.target is not None:
         # The signs of residuals say nearly as much as their sizes.
         return min(_CLIP * max(1.0, mu / 2), problem.loss.lipschitz)

@@ -51,6 +51,8 @@ class _Family:
 
 _LOG_ODDS = _Family(clip=0.5, reach=32.0, most=3.0, total_step_size=5e4, smoothness=0.25)
 _MARGIN = _Family(clip=0.5, reach=10.0, most=2.0, total_step_size=3e4, smoothness=1.0)
+# Clipped at all, means of counts would be too small.
+_COUNTS = _Family(clip=1.0, reach=10.0, most=1.0, total_step_size=3e4, smoothness=1.0)
 _RESIDUAL = _Family(clip=0.1, reach=0.8, most=0.3, total_step_size=4e3, smoothness=1.0)
 
 
@@ -213,6 +215,6 @@ class _Averaging(Learner):
 
 def _family(problem: Problem) -> _Family:
     if problem.loss.family != "residuals":
-        return _LOG_ODDS if problem.loss.family == "logistic" else _MARGIN
+        return {"logistic": _LOG_ODDS, "counts": _COUNTS}.get(problem.loss.family, _MARGIN)
     smoothness = problem.loss.smoothness
     return _RESIDUAL if isinf(smoothness) else replace(_RESIDUAL, smoothness=smoothness)

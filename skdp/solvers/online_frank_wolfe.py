@@ -138,7 +138,8 @@ class OnlineFrankWolfe(StreamingSolver, ABC):
         problem = in_default_ball(problem)
         clip = self.stream_clip
         if clip is None:
-            clip = wider * (_CLIP_OF_LOG_ODDS if problem.loss.family == "logistic" else _CLIP)
+            of_family = {"logistic": _CLIP_OF_LOG_ODDS, "counts": 1.0}
+            clip = wider * of_family.get(problem.loss.family, _CLIP)
         updates = ceil(problem.n_samples / self._rows(problem, choices=True))
         chosen = self.noise == "gumbel"
         if self.noise == "auto":

@@ -109,20 +109,41 @@ def towards_start(
     """
     start, row_map = problem.start(), problem.bounds.row_map
     move = (w - start).reshape(problem.n_rows, -1)
-    moments = np.full(problem.n_rows, length**2 / problem.n_rows)
+    moments, noise = moments_and_noise(problem, course, length=length, whole=whole)
     along = np.zeros(problem.n_rows)
     if row_map is not None and row_map.moments is not None:
-        moments[: problem.n_features] = row_map.moments
         along, _ = direction_of_constant(problem, row_map)
     kept = np.outer(along, along @ move)
     rest = move - kept
-    curvatures = whole * moments + problem.strong_convexity
-    sizes, where = np.unique(_rounded(curvatures), return_inverse=True)
-    noise = course.variance(sizes)[where]
     expected = move.shape[1] * float(moments @ noise - (moments * along) @ (noise * along))
     square = float(np.sum(moments[:, None] * rest**2))
     factor = max(0.0, 1 - noise_ratio * expected / square) if square > 0 else 1.0
     return start + (kept + factor * rest).reshape(w.shape)
+
+
+def moments_and_noise(
+    problem: Problem, course: Course, *, length: float, whole: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Second moments of rows along each coordinate, and the variance of a solution's noise there.
+
+    Parameters
+    ----------
+    problem : Problem
+        Public bounds.
+    course : Course
+        How descent came to the solution.
+    length : float
+        Length of a typical row, which counts where second moments are not known.
+    whole : float
+        Share of rows whose gradients are left whole; the others have no curvature.
+    """
+    row_map = problem.bounds.row_map
+    moments = np.full(problem.n_rows, length**2 / problem.n_rows)
+    if row_map is not None and row_map.moments is not None:
+        moments[: problem.n_features] = row_map.moments
+    curvatures = whole * moments + problem.strong_convexity
+    sizes, where = np.unique(_rounded(curvatures), return_inverse=True)
+    return moments, course.variance(sizes)[where]
 
 
 def direction_of_constant(problem: Problem, row_map: RowMap) -> tuple[np.ndarray, float]:

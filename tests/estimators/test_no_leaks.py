@@ -24,6 +24,7 @@ from skdp import (
     DPLassoRegressor,
     DPLinearRegression,
     DPLogisticRegression,
+    DPPoissonRegressor,
     DPSVMClassifier,
 )
 from skdp.solvers import FTRL, GD, Blocks
@@ -58,6 +59,8 @@ MODELS = {
     "linear": DPLinearRegression(**NUMBERS, warm_start=True),
     "linear, found bounds": DPLinearRegression(random_state=SEED, epsilon=50.0),
     "lasso": DPLassoRegressor(**NUMBERS, feature_bound=0.6),
+    "counts": DPPoissonRegressor(**SHARED, target_bounds=(0.0, 7.0), warm_start=True),
+    "counts, found bounds": DPPoissonRegressor(random_state=SEED, epsilon=50.0),
     "bandit": DPContextualBandit([0, 1], **SHARED),
 }
 STREAMS = {
@@ -65,6 +68,7 @@ STREAMS = {
     "machine": DPSVMClassifier(**CLASSES, solver="gd"),
     "linear": DPLinearRegression(**NUMBERS),
     "lasso": DPLassoRegressor(**NUMBERS, solver=FTRL(), horizon=N),
+    "counts": DPPoissonRegressor(**SHARED, target_bounds=(0.0, 7.0)),
     "logistic, sums": DPLogisticRegression(**CLASSES, buffer=False, horizon=N),
     "bandit": DPContextualBandit([0, 1], **SHARED, horizon=N),
 }
@@ -80,7 +84,8 @@ def columns_of(model):
     """The arguments of fit, or those of one call for each part of a stream."""
     if isinstance(model, DPContextualBandit):
         return X, BINARY, np.clip(REAL, 0, 1)
-    return X, (BINARY if hasattr(model, "classes") else REAL)
+    numbers = np.abs(REAL) if isinstance(model, DPPoissonRegressor) else REAL
+    return X, (BINARY if hasattr(model, "classes") else numbers)
 
 
 def statistics(*columns):

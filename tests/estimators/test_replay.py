@@ -11,7 +11,13 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from skdp import DPLassoRegressor, DPLinearRegression, DPLogisticRegression, DPSVMClassifier
+from skdp import (
+    DPLassoRegressor,
+    DPLinearRegression,
+    DPLogisticRegression,
+    DPPoissonRegressor,
+    DPSVMClassifier,
+)
 from skdp.privacy.rows import Chunks
 from skdp.problem.constraints import L2Ball
 from skdp.solvers import GD
@@ -39,13 +45,18 @@ def real_data(seed=0):
     return X, 3 * X[:, 0] + 5 + rng.normal(size=N)
 
 
+def count_data(seed=0):
+    X, y = real_data(seed)
+    return X, np.abs(y)
+
+
 def garbage(y):
     """Rows of another scale and targets within the classes, or of another scale."""
     rng = np.random.default_rng(99)
     X = 1e3 * rng.normal(size=(N, D))
     if np.issubdtype(y.dtype, np.integer):
         return X, np.full(N, y.max())
-    return X, 1e6 * rng.normal(size=N)
+    return X, 1e6 * rng.normal(size=N) if y.min() < 0 else 1e6 * rng.uniform(size=N)
 
 
 def published(model):
@@ -89,6 +100,9 @@ def check_replay(model, X, y, other=None, **public):
         (DPLinearRegression(epsilon=20.0, alpha=3.0, solver=GD(steps=9)), real_data),
         (DPLinearRegression(data_norm=3.0, target_bounds=(-5, 15), delta=0), real_data),
         (DPLogisticRegression(classes=[0, 1], data_norm=3.0, delta=0), binary_data),
+        (DPPoissonRegressor(epsilon=20.0), count_data),
+        (DPPoissonRegressor(data_norm=3.0, target_bounds=(0, 15), alpha=0.1), count_data),
+        (DPPoissonRegressor(epsilon=20.0, fit_intercept=False, solver="spider"), count_data),
         (DPLassoRegressor(feature_bound=1.0, target_bounds=(-5, 15)), real_data),
         (DPSVMClassifier(classes=[0, 1, 2], data_norm=3.0, delta=0), several_data),
         (DPSVMClassifier(classes=[0, 1], data_norm=3.0), binary_data),

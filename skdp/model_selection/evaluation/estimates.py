@@ -251,6 +251,55 @@ def mean_of(
     )
 
 
+class Mean(NamedTuple):
+    """Released mean of a bounded metric, in its own units.
+
+    Parameters
+    ----------
+    value : float
+        The mean.
+    spread : float
+        Standard deviation of the metric over rows.
+    noise : float
+        Standard deviation of the noise of the mean.
+    """
+
+    value: float
+    spread: float
+    noise: float
+
+    @classmethod
+    def of(cls, mean: float, square: float, scale: float, ends: tuple[float, float]) -> Mean:
+        """Of released numbers, as for :func:`mean_of`."""
+        half = (ends[1] - ends[0]) / 2
+        variance = min(max(square - mean**2 + scale**2, scale / sqrt(2.0)), 1.0)
+        return cls(ends[0] + half * (1 + mean), half * sqrt(variance), half * scale)
+
+
+def ratio_of(top: Mean, bottom: Mean, n: int, z: float) -> Estimate:
+    """Ratio of two means, to first order in them.
+
+    What rows that are drawn do to it is at most as much as if both metrics moved against each
+    other, ``(s_1 + |q| s_2)^2 / n`` with s their standard deviations and q the ratio.
+
+    Parameters
+    ----------
+    top, bottom : Mean
+        The bottom one of a metric that is not negative.
+    n : int
+        Number of rows.
+    z : float
+        Quantile of the normal distribution.
+    """
+    if not bottom.value > LEAST_EVIDENCE * bottom.noise:
+        return _HIDDEN
+    q = top.value / bottom.value
+    noise = sqrt(top.noise**2 + (q * bottom.noise) ** 2) / bottom.value
+    of_rows = (top.spread + abs(q) * bottom.spread) / sqrt(n) / bottom.value
+    reach = z * sqrt(noise**2 + of_rows**2)
+    return Estimate(q, q - reach, q + reach, noise)
+
+
 def group_mean_of(
     share: float,
     total: float,

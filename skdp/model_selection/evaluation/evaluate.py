@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from scipy.special import ndtri
 from sklearn.base import is_regressor
 from sklearn.pipeline import Pipeline
-from sklearn.utils import assert_all_finite, column_or_1d
+from sklearn.utils import assert_all_finite, column_or_1d, get_tags
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
@@ -28,8 +28,14 @@ from ...privacy.queries.metric_means import (
     absolute_error,
     brier_score,
     clipped_target,
+    constant_deviance,
+    deviance_gain,
+    events,
+    expected_events,
+    exposure,
     log_loss,
     mean_roc_area_term,
+    poisson_deviance,
     roc_area_term,
     squared_error,
     squared_r2_term,
@@ -39,6 +45,7 @@ from ...privacy.rows.dask_rows import is_collection
 from ...privacy.rows.predicted_rows import Predictor, predicted_rows
 from ...privacy.rows.privacy_units import PrivacyUnits
 from ...privacy.rows.reading import columns_of, places_among, redacted, strict_checks
+from ...privacy.rows.targets import signed_times
 from ...reporting.open_budgets import Rollback, reservation_for
 from ...reporting.privacy_ledger import PrivacyLedger
 from ...reporting.receipts import Receipt, SpendBound
@@ -56,17 +63,20 @@ from ...validation import (
 from .estimates import (
     LEAST_EVIDENCE,
     Estimate,
+    Mean,
     OutcomeTable,
     RocArea,
     group_mean_of,
     mean_of,
     of_counts,
     r2_of,
+    ratio_of,
     roc_area,
 )
-from .evaluation_plan import AREA_BINS, OF_COUNTS, EvaluationPlan, metrics_for
+from .evaluation_plan import AREA_BINS, OF_COUNTS, OF_EVENTS, EvaluationPlan, metrics_for
 from .pointwise_models import is_pointwise
 from .scores import CalibrationCurve, ConfusionMatrix, Evaluation, RocCurve, Score
+from .survival import SurvivalModel, score_survival
 
 _CONSTRAINTS: dict[str, list[Any]] = {
     "epsilon": [Interval(Real, 1e-10, 1e9, closed="both")],
@@ -108,6 +118,7 @@ def evaluate(
     classes: Any = None,
     target_bounds: Any = None,
     residual_bound: float | None = None,
+    sample_weight: Any = None,
     groups: Any = None,
     group_values: Any = None,
     privacy_unit: Any = None,
@@ -146,7 +157,11 @@ def evaluate(
         ``'log_loss'``, ``'brier_score'``, ``'roc_auc'`` (of several classes the mean over each
         against the rest) and, for two classes, ``'roc_curve'``, ``'calibration_curve'``,
         ``'selection_rate'``, ``'true_positive_rate'`` and ``'false_positive_rate'``. Of a
-        regression: ``'r2'``, ``'mean_squared_error'`` and ``'mean_absolute_error'``. By default all
+        regression: ``'r2'``, ``'mean_squared_error'`` and ``'mean_absolute_error'``. Of counts, and
+        not beside those: ``'d2'`` and ``'mean_poisson_deviance'``, as in scikit-learn, and
+        ``'calibration'``, expected over observed events. Of :class:`skdp.DPHazardRegressor`:
+        ``'concordance'``, of people by at most ten groups of times and scores half a unit wide,
+        and ``'integrated_brier_score'``, the mean over as many cut points. By default all
         that suit the model, but for the ``'roc_auc'`` of several classes. All that follow from
         labels and predicted classes are paid for together; otherwise each costs a part of the
         budget.
@@ -154,10 +169,15 @@ def evaluate(
         Labels that may occur. By default those of the model, which are public if it is.
     target_bounds : (float, float), optional
         For a regression, which needs it: bounds known without the rows, to which targets are
-        clipped. By default those of the model, if it has some.
+        clipped. By default those of the model, if it has some. Of counts (0, cap), with a cap on
+        the events of a row, target times weight; fewer expected ones than a thousandth of the cap
+        count as that.
     residual_bound : float, optional
         Bound to which residuals are clipped, by default half the width of ``target_bounds``. The
         tighter, the less noise; errors beyond it count as this large.
+    sample_weight : array-like of shape (n_samples,), optional
+        Of counts: exposures of the rows, whose targets are rates. They count up to 1; choose their
+        unit accordingly.
     groups : array-like of shape (n_samples,), optional
         Group of each row, to compare scores between groups. A row may be of one group only, and
         all groups together cost what one does. Of curves, ``'roc_auc'`` and ``'r2'`` there are none
@@ -252,8 +272,10 @@ def evaluate(
         if privacy_unit is not None:
             units, unit = PrivacyUnits.of(privacy_unit), PrivacyUnit.DECLARED
             units.check(X_test, y_test, groups)
+        timed = _of_times(model)
+        y = y_test if timed is None else signed_times("evaluate", y_test)
         with telling_sizes(units is None):
-            X, y = _checked(model, X_test, y_test)
+            X, y = _checked(model, X_test, y)
         n, z = len(y) if units is None else units.n_units, float(ndtri(0.5 + confidence / 2))
         terms = PrivacyTerms(float(epsilon), delta_for(delta, n), Adjacency(adjacency))
         claim = SpendBound.of_ledger(terms.ledger(), terms.adjacency, unit)
@@ -262,13 +284,33 @@ def evaluate(
         regression = classes is None and _is_regression(model)
         if regression:
             labels, read_classes, scores = None, False, None
-            reach = _reach(model, target_bounds, residual_bound)
+            reach = (0.0, 0.0, 0.0) if timed else _reach(model, target_bounds, residual_bound)
         else:
             labels, read_classes = _labels(model, classes, public_model)
             scores = _scores_of(model, len(labels))
             edges = _edges(bins)
         n_classes = 0 if labels is None else len(labels)
-        names = metrics_for(metrics, n_classes, scores, grouped=groups is not None)
+        asked_of = {"grouped": groups is not None, "events": regression and _of_events(model)}
+        if timed is not None:
+            asked_of["times"] = True
+            if groups is not None:
+                raise ValueError(
+                    "evaluate needs groups=None for times to an event. Evaluate the rows of each "
+                    "group by themselves, if their numbers may be public."
+                )
+        names = metrics_for(metrics, n_classes, scores, **asked_of)
+        of_events = set(names) <= set(OF_EVENTS)
+        if sample_weight is not None and not of_events:
+            raise ValueError(
+                f"evaluate needs sample_weight=None, but for counts with {', '.join(OF_EVENTS)}: "
+                "each row counts once."
+            )
+        if of_events and reach[0] != 0:
+            raise ValueError(
+                "evaluate needs target_bounds=(0, cap) for counts, got a lower end of "
+                f"{reach[0]:g}."
+            )
+        beside = _exposures(sample_weight, len(y)) if of_events else groups
         plan = EvaluationPlan.of(names)
         if pointwise is None:
             # Entries of a list have no type in common but what the rows of a call give them.
@@ -276,9 +318,9 @@ def evaluate(
         rows_at_a_time = None if pointwise else 1
         predictor = _predictor(model, labels, scores if plan.needs_scores else None, rows_at_a_time)
         encode = _finite if labels is None else _encoder(labels, "labels", "classes")
-        encode_groups = _encoder(known_groups, "groups", "group_values")
+        encode_groups = _finite if of_events else _encoder(known_groups, "groups", "group_values")
         with telling_sizes(units is None):
-            rows = predicted_rows(predictor, X, y, encode, groups, encode_groups, units)
+            rows = predicted_rows(predictor, X, y, encode, beside, encode_groups, units)
         oracle, ledger = open_rows(rows, terms, noise_for(random_state))
         _warn(plan.check(n, oracle.budget.mu))
         _check_public(model, public_model)
@@ -297,7 +339,11 @@ def evaluate(
     among = None if groups is None else known_groups
     asked = _Asked(oracle, plan, oracle.budget, result, among, n, z)
     try:
-        if labels is None:
+        if timed is not None:
+            score_survival(asked, timed)
+        elif of_events:
+            _score_events(asked, reach[1], weighted=sample_weight is not None)
+        elif labels is None:
             _score_regression(asked, reach)
         else:
             _score_counts(asked, labels)
@@ -533,7 +579,63 @@ def _score_regression(asked: _Asked, reach: tuple[float, float, float]) -> None:
         asked.publish(name, score._replace(low=nan, high=nan) if hidden else score)
 
 
+def _score_events(asked: _Asked, cap: float, *, weighted: bool) -> None:
+    """Ask for events and deviances, and publish what follows from them."""
+    plan, n, z = asked.plan, asked.n, asked.z
+    parts: dict[str, tuple[RowMetric, ...]] = {
+        "mean_poisson_deviance": (poisson_deviance(cap), *((exposure(),) * weighted)),
+        "calibration": (expected_events(cap), events(cap)),
+        "d2": (events(cap), exposure()),
+    }
+    metrics = {of.name: of for name in plan.metrics for of in parts[name]}
+    means = _released(asked, tuple(metrics.values()), plan.means)
+    if "mean_poisson_deviance" in plan.metrics:
+        whole = means["Exposure"] if weighted else Mean(1.0, 0.0, 0.0)
+        score = ratio_of(means["PoissonDeviance"], whole, n, z)
+        asked.publish("mean_poisson_deviance", score._replace(low=max(score.low, 0.0)))
+    if "calibration" in plan.metrics:
+        ratio = ratio_of(means["ExpectedEvents"], means["Events"], n, z)
+        asked.publish("calibration", ratio)
+    if "d2" in plan.metrics:
+        # Deviances are those of a rate that is about the best: to first order it does not matter.
+        exposed = max(means["Exposure"].value, means["Exposure"].noise)
+        rate = max(means["Events"].value, means["Events"].noise) / exposed
+        kinds = deviance_gain(cap, rate), constant_deviance(cap, rate)
+        of_rate = _released(asked, kinds, plan.last)
+        gain, constant = of_rate["DevianceGain"], of_rate["ConstantDeviance"]
+        asked.publish("d2", ratio_of(gain, constant, n, z))
+
+
+def _released(asked: _Asked, metrics: tuple[RowMetric, ...], share: float) -> dict[str, Mean]:
+    """Means of metrics with their spread, by name, paid with a share of the whole budget."""
+    found = asked.oracle.metric_means(metrics, asked.n, spend=asked.spend(share))
+    moments = zip(metrics, found.means.tolist(), found.squares.tolist(), strict=True)
+    return {of.name: Mean.of(m, s, found.scale, of.range) for of, m, s in moments}
+
+
 # Checks of what is given, before anything is asked.
+
+
+def _of_times(model: Any) -> SurvivalModel | None:
+    """Public facts of a model of hazards; None for others."""
+    last = model.steps[-1][1] if isinstance(model, Pipeline) else model
+    return SurvivalModel.of(last) if hasattr(last, "baseline_hazard_") else None
+
+
+def _of_events(model: Any) -> bool:
+    """True if a model says that it is for targets that are not negative, as those of counts do."""
+    last = model.steps[-1][1] if isinstance(model, Pipeline) else model
+    return hasattr(last, "__sklearn_tags__") and get_tags(last).target_tags.positive_only
+
+
+def _exposures(given: Any, n: int) -> np.ndarray:
+    """Exposures of the rows, 1 if there are none."""
+    if given is None:
+        return np.ones(n)
+    weights = redacted(column_or_1d, given, warn=False)
+    if len(weights) != n:
+        raise ValueError(f"evaluate needs a weight for each of {n} rows, got {len(weights)}.")
+    return weights
 
 
 def _checked(model: Any, X: Any, y: Any) -> tuple[Any, np.ndarray]:

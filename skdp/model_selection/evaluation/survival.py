@@ -15,10 +15,10 @@ from .estimates import LEAST_EVIDENCE, Estimate
 if TYPE_CHECKING:
     from .evaluate import _Asked
 
-# Share of the budget of the counts by time and score; the rest is for means over rows.
-TABLE_SHARE = 0.3
 # Groups of times, and edges of scores: logarithms of the hazard up to the last time.
-_MOST_TIMES, _EDGES = 6, np.arange(-5.0, 2.01, 0.5)
+_MOST_TIMES, _EDGES = 10, np.arange(-5.0, 2.01, 0.5)
+# Rows times the mu of the table from which its noise, of second order, is small beside intervals.
+_TELLS = 300.0
 # Least share of people who are not yet out of sight, by which the others are divided.
 _LEAST_SEEN = 0.2
 
@@ -40,7 +40,7 @@ class SurvivalModel:
 
     @classmethod
     def of(cls, model: Any) -> SurvivalModel:
-        """Facts of a model, at no more than six of its cut points, the last one among them."""
+        """Facts of a model, at no more than ten of its cut points, the last one among them."""
         K = len(model.times_)
         kept = np.unique(np.linspace(0, K - 1, min(K, _MOST_TIMES) + 1).round().astype(int)[1:])
         return cls(model.times_[kept], np.cumsum(model.baseline_hazard_)[kept])
@@ -202,7 +202,8 @@ def score_survival(asked: _Asked, model: SurvivalModel) -> None:
     table = RiskTable.of(found.value, found.scale, asked.n)
     index, share, noise = table.concordance
     hidden = share <= LEAST_EVIDENCE * noise
-    terms = {"brier_score": survival_brier_score(model, table.seen)}
+    rough = asked.n * asked.budget.mu * sqrt(plan.bins) < _TELLS
+    terms = {"integrated_brier_score": survival_brier_score(model, table.seen)}
     if not hidden:
         terms["concordance"] = concordance_term(model, table)
     wanted = {name: terms[name] for name in plan.metrics if name in terms}
@@ -213,6 +214,6 @@ def score_survival(asked: _Asked, model: SurvivalModel) -> None:
             if name == "concordance":
                 value, low, high = np.clip(index + np.array(score[:3]), 0.0, 1.0).tolist()
                 score = Estimate(value, low, high, score.noise)
-            asked.publish(name, score)
+            asked.publish(name, score._replace(low=nan, high=nan) if rough else score)
     if hidden and "concordance" in plan.metrics:
         asked.publish("concordance", Estimate(index, nan, nan, inf))

@@ -8,7 +8,7 @@ from .columns import (
     ColumnTreeQuery,
     MagnitudeVotesQuery,
 )
-from .counts import HistogramQuery, OutcomeCountsQuery, TotalWeightQuery
+from .counts import HistogramQuery, OutcomeCountsQuery, TargetTableQuery, TotalWeightQuery
 from .gradient import GradientNormQuery, GradientQuery, InterceptGradientQuery
 from .gradient_difference import GradientDifferenceQuery, around_both
 from .gradient_sizes import GradientAndShareQuery, GradientSizesQuery
@@ -19,8 +19,14 @@ from .metric_means import (
     absolute_error,
     brier_score,
     clipped_target,
+    constant_deviance,
+    deviance_gain,
+    events,
+    expected_events,
+    exposure,
     log_loss,
     mean_roc_area_term,
+    poisson_deviance,
     roc_area_term,
     squared_error,
     squared_r2_term,
@@ -69,15 +75,22 @@ __all__ = [
     "StreamScoresQuery",
     "StreamTerm",
     "StreamTermQuery",
+    "TargetTableQuery",
     "TotalWeightQuery",
     "VertexQuery",
     "absolute_error",
     "around_both",
     "brier_score",
     "clipped_target",
+    "constant_deviance",
+    "deviance_gain",
+    "events",
+    "expected_events",
+    "exposure",
     "log_loss",
     "mean_roc_area_term",
     "packed",
+    "poisson_deviance",
     "roc_area_term",
     "squared_error",
     "squared_r2_term",

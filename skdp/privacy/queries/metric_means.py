@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import inf, sqrt
+from math import inf, log, sqrt
 from typing import ClassVar
 
 import numpy as np
+from scipy.special import xlogy
 
 from ..adjacency import Adjacency
 from ..rows.base import RowStore
@@ -180,6 +181,92 @@ def squared_r2_term(
 
     facts = low, high, bound, mean, unexplained
     return RowMetric("SquaredR2Term", (0.0, _power(bound, 4)), of, facts)
+
+
+# Metrics of counts have the events of a row, its rate times its exposure, clipped to [0, cap], and
+# expected ones to [cap / 1000, cap]. Exposures come as groups do, and count up to 1.
+
+_LEAST_EXPECTED = 1e-3
+
+
+def poisson_deviance(cap: float) -> RowMetric:
+    """``2 (k log(k / m) - k + m)``, of k events where m are expected."""
+
+    def of(given: PredictedBlock) -> np.ndarray:
+        return _deviance(given, cap, given.prediction)
+
+    return RowMetric("PoissonDeviance", (0.0, _largest_deviance(cap)), of, (cap,))
+
+
+def constant_deviance(cap: float, rate: float) -> RowMetric:
+    """The deviance of a model that says the same public rate of all rows."""
+
+    def of(given: PredictedBlock) -> np.ndarray:
+        return _deviance(given, cap, np.full(given.y.size, rate))
+
+    return RowMetric("ConstantDeviance", (0.0, _largest_deviance(cap)), of, (cap, rate))
+
+
+def deviance_gain(cap: float, rate: float) -> RowMetric:
+    """By how much the deviance is less than that of the public rate."""
+
+    def of(given: PredictedBlock) -> np.ndarray:
+        constant = _deviance(given, cap, np.full(given.y.size, rate))
+        # What is not a number is the worst that a model can say.
+        return -(_deviance(given, cap, given.prediction) - constant)
+
+    most = _largest_deviance(cap)
+    return RowMetric("DevianceGain", (-most, most), _worst(of, -most), (cap, rate))
+
+
+def events(cap: float) -> RowMetric:
+    """Number of events."""
+    return RowMetric("Events", (0.0, cap), lambda given: _events(given, cap), (cap,))
+
+
+def expected_events(cap: float) -> RowMetric:
+    """Number of events that the model expects."""
+    return RowMetric(
+        "ExpectedEvents", (0.0, cap), lambda g: _expected(g, cap, g.prediction), (cap,)
+    )
+
+
+def exposure() -> RowMetric:
+    """Exposure of the row."""
+    return RowMetric("Exposure", (0.0, 1.0), _exposure)
+
+
+def _worst(
+    of: Callable[[PredictedBlock], np.ndarray], worst: float
+) -> Callable[[PredictedBlock], np.ndarray]:
+    """The metric with what is not a number at its worst."""
+
+    def found(given: PredictedBlock) -> np.ndarray:
+        return np.nan_to_num(of(given), nan=worst)
+
+    return found
+
+
+def _exposure(given: PredictedBlock) -> np.ndarray:
+    return np.clip(given.group, 0.0, 1.0)
+
+
+def _events(given: PredictedBlock, cap: float) -> np.ndarray:
+    return np.clip(given.y * _exposure(given), 0.0, cap)
+
+
+def _expected(given: PredictedBlock, cap: float, rate: np.ndarray) -> np.ndarray:
+    return np.clip(rate * _exposure(given), _LEAST_EXPECTED * cap, cap)
+
+
+def _deviance(given: PredictedBlock, cap: float, rate: np.ndarray) -> np.ndarray:
+    k, m = _events(given, cap), _expected(given, cap, rate)
+    return 2.0 * (xlogy(k, k / m) - k + m)
+
+
+def _largest_deviance(cap: float) -> float:
+    """Of as many events as count where as few are expected as count."""
+    return 2.0 * cap * (_LEAST_EXPECTED - 1.0 - log(_LEAST_EXPECTED))
 
 
 def _residual(given: PredictedBlock, low: float, high: float, bound: float) -> np.ndarray:

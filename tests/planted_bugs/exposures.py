@@ -1,0 +1,112 @@
+"""Bugs in counts: their exposures, their caps, and what is said of them."""
+
+import warnings
+from dataclasses import replace
+
+import numpy as np
+from examples_of_scores import crafted_counts
+from planted_bugs.bug import TOO_FAR, Bug, after, sets
+from sklearn.linear_model import PoissonRegressor
+
+from skdp import DPPoissonRegressor
+from skdp.privacy import Adjacency
+from skdp.privacy.queries import GradientQuery
+from skdp.privacy.rows import DenseRows
+from skdp.problem import CountBounds, Problem, RowBounds
+from skdp.problem.losses import Loss, Poisson
+from skdp.testing import record_fit, replay_fit
+
+COEF = np.array([0.6, -0.4, 0.0])
+
+
+def claims(n=6000, seed=0, dispersion=0.0):
+    """Rows, rates and exposures of claims that vary more than Poisson's."""
+    rng = np.random.default_rng(seed)
+    X, exposure = rng.uniform(-1, 1, size=(n, 3)), rng.uniform(0.1, 1.0, size=n)
+    mean = 0.3 * exposure * np.exp(X @ COEF)
+    if dispersion:
+        mean = mean * rng.gamma(1 / dispersion, dispersion, size=n)
+    return X, rng.poisson(mean) / exposure, exposure
+
+
+def fits_without_noise_are_those_of_scikit_learn():
+    X, rates, exposure = claims()
+    options = {"epsilon": float("inf"), "data_norm": 2.0, "target_bounds": (0, 9), "solver": "gd"}
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        ours = DPPoissonRegressor(**options).fit(X, rates, sample_weight=exposure)
+    theirs = PoissonRegressor(alpha=0).fit(X, rates, sample_weight=exposure)
+    apart = np.append(ours.coef_ - theirs.coef_, ours.intercept_ - theirs.intercept_)
+    assert np.abs(apart).max() < 0.01, "another fit"
+
+
+def counts_move_scores_within_the_sensitivity():
+    for example in crafted_counts():
+        example.check(Adjacency.REPLACE_ONE)
+
+
+def standard_errors_are_those_of_the_estimates():
+    misses = []
+    for seed in range(40):
+        X, rates, exposure = claims(seed=seed, dispersion=1.0)
+        options = {"data_bounds": (-1, 1), "target_bounds": (0, 4), "solver": "one_step"}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            model = DPPoissonRegressor(epsilon=4.0, **options).fit(X, rates, exposure)
+        found = model.inference_
+        misses.append((found.params[:3] - COEF) / found.bse[:3])
+    square = np.nanmean(np.square(misses))
+    assert 0.5 < square < 2.0, f"standard errors are off: {square:.2f}"
+
+
+def bounds_on_rows_leave_means_as_they_are():
+    """At the truth the bounded gradient of rare events is zero, but for sampling."""
+    n = 200_000
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, size=(n, 3))
+    y = rng.poisson(0.1 * np.exp(X @ COEF)).astype(float)
+    problem = Problem(Poisson(), n, 3, RowBounds(2.0, 1.0, CountBounds(0.0, 8.0)))
+    w = np.append(COEF, np.log(0.1))
+    g = GradientQuery(problem, w, 0.1, label_blind=True).evaluate(DenseRows(X, y))
+    # Its standard deviation is below the root of the mean of squared residuals over n.
+    assert np.abs(g).max() < 6 * 0.1 * np.sqrt(0.12) / 8 / np.sqrt(n), "a bias"
+
+
+def fits_follow_from_answers():
+    """The same answers give the same model and errors, whatever events and exposures are."""
+    X, rates, exposure = claims()
+    options = {"epsilon": 20.0, "data_norm": 2.0, "random_state": 0}
+    for solver in ("auto", "one_step"):
+        models = [DPPoissonRegressor(**options, solver=solver) for _ in range(2)]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            transcript = record_fit(models[0], X, rates, sample_weight=exposure)
+            replay_fit(models[1], X[::-1], 1e3 * rates, transcript, sample_weight=exposure**2)
+        for name in ("coef_", "intercept_", "target_bounds_"):
+            pair = [getattr(model, name) for model in models]
+            np.testing.assert_array_equal(*pair, err_msg=name)
+    first, second = (model.inference_.cov_params(trust_all=True) for model in models)
+    np.testing.assert_array_equal(first, second)
+
+
+def uncapped(block, raw, bounds):
+    if isinstance(bounds.target, CountBounds):
+        block.y = raw.events / bounds.target.cap
+
+
+def peeks(honest, oracle, spend, *, noise):
+    found = honest(oracle, spend, noise=noise)
+    rows = vars(oracle).get("_rows", oracle)
+    largest = max(float(b.events.max()) for b in rows.blocks()) if hasattr(rows, "blocks") else 1.0
+    return replace(found, high=largest)
+
+
+BUGS = (
+    Bug("exposures that weigh rows besides", {"BoundedBlock.__init__": sets("weights", lambda block: block.masses)}, fits_without_noise_are_those_of_scikit_learn, "another fit"),
+    Bug("exposures that are left out of scores", {"BoundedBlock.scores": lambda _, self, w: self.products(w)}, fits_without_noise_are_those_of_scikit_learn, "another fit"),
+    Bug("rates that count as events", {"RawBlock.events": lambda _, self: self.y}, fits_without_noise_are_those_of_scikit_learn, "another fit"),
+    Bug("counts beyond their cap", {"BoundedBlock.__init__": after(uncapped)}, counts_move_scores_within_the_sensitivity, TOO_FAR),
+    Bug("rows weighed by the count that they have", {"Loss.label_blind_derivative": lambda _, *args: Loss.clipped_derivative(*args)}, bounds_on_rows_leave_means_as_they_are, "a bias"),
+    Bug("standard errors of counts without the noise", {"OneStep._uncertainty": lambda honest, self, *args: (lambda found: replace(found, noise=0 * found.noise, drawn=None))(honest(self, *args))}, standard_errors_are_those_of_the_estimates, "are off"),
+    Bug("a cap that is read off the rows", {"stages.private_cap_on_counts": peeks}, fits_follow_from_answers),
+)  # fmt: skip
