@@ -4,6 +4,7 @@ from math import exp, sqrt
 
 import numpy as np
 import pytest
+from examples_of_scores import timed
 
 from skdp.privacy import Adjacency
 from skdp.privacy.queries import ScoreAndCurvatureQuery, ScoreMomentsQuery
@@ -172,3 +173,8 @@ def test_long_rows_stay_within_small_bounds(alpha):
     lengths = np.concatenate([np.linspace(1.0e150, 1.34e150, 200), np.logspace(-10, 150, 321)])
     answers = [query.evaluate(DenseRows(np.array([[x]]), np.ones(1))) for x in lengths]
     assert 0 < np.linalg.norm(answers, axis=1).max() <= most
+
+
+@pytest.mark.parametrize("scale", [0.5, 1.0])
+def test_people_of_opposite_places_are_nearly_as_far_apart_as_declared(scale):
+    assert 0.8 < timed(scale).check(Adjacency.REPLACE_ONE) <= 1
