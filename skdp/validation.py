@@ -519,7 +519,10 @@ REGRESSORS: Mapping[str, str] = {
         "each of strength alpha."
     ),
     "C": "The strength of the penalty is alpha, as for scikit-learn's regressors.",
-    "loss": "The loss is the squared one; DPLinearRegression(loss='huber') has another.",
+    "loss": (
+        "The loss is the squared one; DPLinearRegression(loss='huber') has another, and "
+        "DPQuantileRegressor the pinball loss."
+    ),
     "alphas": "DPGridSearchCV(model, {'alpha': [...]}) compares several, within one budget.",
     "data_bounds": "An l1 penalty is about columns as they are: put BoundsScaler in front.",
     "classes": "Targets are numbers; pass target_bounds=(low, high), if they are known.",

@@ -23,6 +23,7 @@ from skdp import (
     DPLassoRegressor,
     DPLinearRegression,
     DPLogisticRegression,
+    DPPoissonRegressor,
     DPSVMClassifier,
 )
 from skdp.audit import audit
@@ -117,6 +118,7 @@ CONSTRUCTORS = {
         (),
         [linear_model.LinearRegression, linear_model.Ridge, linear_model.HuberRegressor],
     ),
+    DPPoissonRegressor: ((), [linear_model.PoissonRegressor]),
     DPLassoRegressor: ((), [linear_model.Lasso, linear_model.ElasticNet]),
     DPStandardScaler: ((), [preprocessing.StandardScaler]),
     DPMinMaxScaler: ((), [preprocessing.MinMaxScaler]),
@@ -134,7 +136,13 @@ CONSTRUCTORS = {
     DPRandomizedSearchCV: (GRID, [model_selection.RandomizedSearchCV]),
     DPContextualBandit: (([0, 1],), []),
 }
-MODELS = [DPLogisticRegression, DPSVMClassifier, DPLinearRegression, DPLassoRegressor]
+MODELS = [
+    DPLogisticRegression,
+    DPSVMClassifier,
+    DPLinearRegression,
+    DPLassoRegressor,
+    DPPoissonRegressor,
+]
 
 
 @pytest.mark.parametrize("kind", CONSTRUCTORS)

@@ -34,6 +34,7 @@ from skdp import (
     DPLassoRegressor,
     DPLinearRegression,
     DPLogisticRegression,
+    DPPoissonRegressor,
     DPSVMClassifier,
 )
 from skdp.audit import AuditResult, audit
@@ -135,7 +136,7 @@ def solvers(derivative: float) -> dict[str, tuple[Solver, dict[str, Any]]]:
             # Planning its noise anew for each fit would take minutes.
             {**few, "shorter": True, "fits": 0},
         ),
-        "preconditioned_gd": (PreconditionedGD(steps=STEPS, clip=0.25), {}),
+        "preconditioned_gd": (PreconditionedGD(steps=STEPS, clip=0.25, score_noise=SHORT), {}),
         "tracked_gd": (TrackedGD(steps=STEPS, whole=0.1), {}),
     }
 
@@ -152,6 +153,12 @@ def estimators(epsilon: float) -> dict[str, tuple[Any, np.ndarray, float]]:
         "svm": (DPSVMClassifier(**classes), LABELS, 2.0),
         "linear": (DPLinearRegression(precondition=None, **targets), TARGETS, 1.0),
         "lasso": (DPLassoRegressor(**targets), TARGETS, 1.0),
+        # Half the cap is expected of all rows at zero.
+        "counts": (
+            DPPoissonRegressor(**shared, precondition=None, target_bounds=(0, 2)),
+            TARGETS + 1.0,
+            0.5,
+        ),
     }
 
 

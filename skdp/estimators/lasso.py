@@ -190,7 +190,14 @@ class DPLassoRegressor(PrivateLinearRegressor):
         "positive": ["boolean"],
         "feature_bound": [None, Interval(Real, 1e-100, 1e100, closed="both")],
         "solver": solvers_but(
-            *("adassp", "dual_averaging", "objective_perturbation", "one_step", "preconditioned_gd")
+            *(
+                "adassp",
+                "dual_averaging",
+                "objective_perturbation",
+                "one_step",
+                "preconditioned_gd",
+            ),
+            "quantile_gd",
         ),
     }
 

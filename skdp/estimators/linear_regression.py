@@ -210,7 +210,9 @@ class DPLinearRegression(PrivateLinearRegressor):
         "target_bounds": [None, PAIRS],
         "alpha": [Interval(Real, 0, None, closed="left")],
         "loss": [one_of("huber", "squared"), Loss],
-        "solver": solvers_but("dual_averaging", "objective_perturbation", "preconditioned_gd"),
+        "solver": solvers_but(
+            "dual_averaging", "objective_perturbation", "preconditioned_gd", "quantile_gd"
+        ),
         "positive": ["boolean"],
     }
 

@@ -227,7 +227,7 @@ class DPLogisticRegression(PrivateLinearClassifier):
         **PrivateLinearClassifier._parameter_constraints,
         "C": [None, Interval(Real, 0, None, closed="right")],
         "l1_ratio": [Interval(Real, 0, 1, closed="both")],
-        "solver": solvers_but("adassp", "screening", "tracked_gd"),
+        "solver": solvers_but("adassp", "quantile_gd", "screening", "tracked_gd"),
     }
 
     _counterpart = LogisticRegression

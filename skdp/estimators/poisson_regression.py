@@ -209,7 +209,8 @@ class DPPoissonRegressor(PrivateLinearRegressor):
         "alpha": [Interval(Real, 0, None, closed="left")],
         "precondition": [None, one_of(*OPTIONS), Preconditioner],
         "solver": solvers_but(
-            *("adassp", "dual_averaging", "objective_perturbation", "screening", "tracked_gd")
+            *("adassp", "dual_averaging", "objective_perturbation", "quantile_gd"),
+            *("screening", "tracked_gd"),
         ),
     }
 

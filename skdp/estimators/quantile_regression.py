@@ -86,7 +86,7 @@ class DPQuantileRegressor(PrivateLinearRegressor):
         What neighbouring data sets are: one row replaced by any other, or one row's contribution
         removed; a row of zeros or of weight 0 is still there. Replace-one is the stronger promise.
     solver : str or Solver, default='auto'
-        The algorithm: ``'auto'``, or one of ``'blocks'``, ``'dda'``, ``'ftrl'``, ``'gd'``,
+        The algorithm: ``'auto'``, or one of ``'adaptive_gd'``, ``'blocks'``, ``'dda'``, ``'ftrl'``, ``'gd'``,
         ``'ppm'`` and ``'quantile_gd'`` (see :mod:`skdp.solvers`). ``'auto'`` is ``'quantile_gd'``,
         or ``'dda'`` with ``sites``; under ``partial_fit`` it is ``'blocks'``, or ``'ftrl'`` if rows
         may not be kept. The loss is not smooth, which the others need.
@@ -202,7 +202,7 @@ class DPQuantileRegressor(PrivateLinearRegressor):
         "quantile": [Interval(Real, 0, 1, closed="neither"), "array-like"],
         "alpha": [Interval(Real, 0, None, closed="left")],
         "solver": solvers_but(
-            *("accmd", "adaptive_gd", "adassp", "dual_averaging", "frank_wolfe"),
+            *("accmd", "adassp", "dual_averaging", "frank_wolfe"),
             *("objective_perturbation", "one_step", "preconditioned_gd", "screening", "spider"),
             *("svrg", "tracked_gd"),
         ),

@@ -227,7 +227,9 @@ class DPSVMClassifier(PrivateLinearClassifier):
         "C": [None, Interval(Real, 0, None, closed="right")],
         "penalty": [one_of("l1", "l2")],
         "loss": [one_of(*_LOSSES), Loss],
-        "solver": solvers_but("adassp", "one_step", "preconditioned_gd", "screening", "tracked_gd"),
+        "solver": solvers_but(
+            "adassp", "one_step", "preconditioned_gd", "quantile_gd", "screening", "tracked_gd"
+        ),
     }
 
     _counterpart = LinearSVC

@@ -68,6 +68,7 @@ _SCALING_MODELS = (
     estimators.DPLinearRegression,
     estimators.DPLogisticRegression,
     estimators.DPPoissonRegressor,
+    estimators.DPQuantileRegressor,
     estimators.DPSVMClassifier,
 )
 # Of a data set with rows enough for all that a fit does where there are enough, and of a small one.
@@ -698,6 +699,8 @@ def _tied(parameters: Mapping[str, Any]) -> bool:
     """Tell whether a model takes columns as they come, because something is about their units."""
     told = [parameters.get(name) for name in ("constraint", *_GIVEN)]
     by_units = parameters.get("l1_ratio") or parameters.get("positive")
+    # The penalty of quantiles is l1.
+    by_units = by_units or ("quantile" in parameters and parameters.get("alpha"))
     return bool(by_units or parameters.get("penalty") == "l1" or any(v is not None for v in told))
 
 

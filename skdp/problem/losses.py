@@ -12,7 +12,7 @@ from typing import ClassVar, final
 import numpy as np
 from scipy.special import exp1, expit
 
-from ..validation import check_integers, settle_numbers, shown
+from ..validation import check_integers, numbers_in, settle_numbers, shown
 
 __all__ = [
     "Hazard",
@@ -476,9 +476,10 @@ class Pinball(_OfResiduals):
     convex: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        quantiles = tuple(float(q) for q in self.quantiles)
-        ordered = all(a < b for a, b in pairwise((0.0, *quantiles, 1.0)))
-        if not (quantiles and ordered):
+        found = numbers_in(self.quantiles)
+        sound = found is not None and found.ndim == 1 and found.size
+        quantiles = tuple(found.tolist()) if found is not None and sound else ()
+        if not (quantiles and all(a < b for a, b in pairwise((0.0, *quantiles, 1.0)))):
             raise ValueError(
                 "Pinball needs one or more quantiles between 0 and 1, in increasing order, got "
                 f"{shown(self.quantiles)}; (0.1, 0.5, 0.9) are three."
@@ -505,13 +506,13 @@ class Pinball(_OfResiduals):
     def value(self, y: np.ndarray, z: np.ndarray) -> np.ndarray:
         """Sum of the losses of all quantiles."""
         q = np.array(self.quantiles)
-        r = y[:, None] - z.reshape(len(z), -1)
+        r = y[:, None] - z.reshape(len(y), self.n_scores)
         with np.errstate(over="ignore"):
             return np.maximum(q * r, (q - 1.0) * r).sum(axis=1)
 
     def derivative(self, y: np.ndarray, z: np.ndarray) -> np.ndarray:
         """1 where the score exceeds the target, less the quantile."""
-        above = y[:, None] < z.reshape(len(z), -1)
+        above = y[:, None] < z.reshape(len(y), self.n_scores)
         return (above - np.array(self.quantiles)).reshape(z.shape)
 
 

@@ -38,6 +38,11 @@ _REASONS: Mapping[str, Mapping[str, str]] = {
     "DPSVMClassifier": {**CLASSIFIERS, **_OF_MODELS},
     "DPLinearRegression": {**REGRESSORS, **_OF_MODELS},
     "DPLassoRegressor": {**REGRESSORS, **_OF_MODELS},
+    "DPQuantileRegressor": {
+        **REGRESSORS,
+        **_OF_MODELS,
+        "solver_options": "Solvers of scikit-learn add no noise.",
+    },
     "DPPoissonRegressor": {
         **REGRESSORS,
         **_OF_MODELS,
@@ -243,6 +248,13 @@ def counts(p: Given) -> tuple[str, dict[str, Any]]:
         )
     of_penalty = ("alpha",) if p.kind == "PoissonRegressor" or power == 1 else ()
     return "DPPoissonRegressor", p.same(*of_penalty, "fit_intercept")
+
+
+def quantile(p: Given) -> tuple[str, dict[str, Any]]:
+    """Linear regression of a quantile."""
+    return "DPQuantileRegressor", p.same("alpha", "fit_intercept") | {
+        "quantile": p.take("quantile")
+    }
 
 
 def lasso(p: Given) -> tuple[str, dict[str, Any]]:

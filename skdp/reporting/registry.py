@@ -486,6 +486,7 @@ _QUANTILES = "learns how values are distributed; use skdp.preprocessing.DPQuanti
 _SEARCH = "chooses by exact scores of rows, and publishes them; use skdp.model_selection."
 _ONE_BY_ONE = "fits one model for each target, and how many there are is not known here; make one private model for each target, with budgets by skdp.split_budget"
 _PATH = "follows a path by exact correlations; use Lasso"
+_PENALISED = "There is no penalty unless alpha is set, in place of 1.0."
 _COUNTS = "Targets count up to a cap; with another deviance means are fitted by that of Poisson."
 _TASKS = "has several targets; use one Lasso for each of them"
 _FOLLOWS = "The penalty is no stronger than the budget asks for, which needs no search."
@@ -582,11 +583,12 @@ TABLE: dict[type, Entry] = {
     linear_model.Ridge: _model(counterparts.ridge),
     linear_model.RidgeCV: _model(counterparts.ridge, _FOLLOWS),
     **dict.fromkeys((linear_model.GammaRegressor, linear_model.PoissonRegressor, linear_model.TweedieRegressor), _model(counterparts.counts, _COUNTS)),
+    linear_model.QuantileRegressor: _model(counterparts.quantile, _PENALISED),
     linear_model.SGDRegressor: _model(counterparts.sgd_regressor),
     **dict.fromkeys((linear_model.ARDRegression, linear_model.BayesianRidge), _model("learns its penalty from rows; use Ridge")),
     **dict.fromkeys((linear_model.Lars, linear_model.LarsCV, linear_model.LassoLars, linear_model.LassoLarsCV, linear_model.LassoLarsIC), _model(_PATH)),
     **dict.fromkeys((linear_model.OrthogonalMatchingPursuit, linear_model.OrthogonalMatchingPursuitCV), _model(_PATH)),
-    **dict.fromkeys((linear_model.QuantileRegressor, svm.LinearSVR, svm.SVR), _model("has no private counterpart; use HuberRegressor")),
+    **dict.fromkeys((svm.LinearSVR, svm.SVR), _model("has no private counterpart; use HuberRegressor")),
     linear_model.TheilSenRegressor: _model("takes medians over subsets of rows; use HuberRegressor"),
     **dict.fromkeys((linear_model.MultiTaskElasticNet, linear_model.MultiTaskElasticNetCV, linear_model.MultiTaskLasso, linear_model.MultiTaskLassoCV), _model(_TASKS)),
 }

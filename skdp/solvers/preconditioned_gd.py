@@ -49,6 +49,9 @@ _PACE, _FARTHEST_APART, _MOMENTUM, _SCORE_NOISE = 12.0, 1e-3, 0.6, 6.0
 _FIRST_CURVATURE, _LAST_CURVATURE, _MOST_CURVATURE, _OF_MEASURED = 1.5, 0.35, 3.0, 0.5
 # Least curvature that steps assume for counts, and how far scores of a typical row move at most.
 _LAST_OF_COUNTS, _FARTHEST_MOVE = 1.0, 0.5
+# Variance that noise has in a solution for counts, in units of what it has by the gradients that
+# are combined: those before have left some in the iterates.
+_OF_ALL_STEPS = 2.0
 # Variance of scores up to which their mean exponential is that of normal ones.
 _MOST_VARIANCE = 2.0
 # Noise counts twice when iterates are combined, as weights are fitted to the very noise that they
@@ -91,6 +94,10 @@ class PreconditionedGD(Solver):
     Elsewhere all directions have one pace. Steps go as far as noise and the number of rows allow,
     and further while released gradients agree beyond their noise; the model is the mean of the last
     iterates.
+
+    Of counts the curvature grows with scores, so that steps are held to half a unit of the score
+    of a typical row. What is combined are mean rates in place of intercepts, and the model is taken
+    back towards its start by the positive-part factor of Stein.
 
     Parameters
     ----------
@@ -222,7 +229,6 @@ class PreconditionedGD(Solver):
         late: deque[tuple[np.ndarray, np.ndarray]] = deque(
             maxlen=max(1, ceil(self.average * steps))
         )
-        # The curvature of counts grows with scores, and steps that it overtakes run away.
         counts = problem.loss.log_means
         last = _LAST_OF_COUNTS if counts else _LAST_CURVATURE
         longest = _FARTHEST_MOVE if counts else inf
@@ -247,7 +253,8 @@ class PreconditionedGD(Solver):
         w, share = _combined([(level(w, 1), g) for w, g in late], stretch, task.noise)
         of_noise = float(np.sum(moments.reshape(shape)[:d] * stretch[:d] ** 2))
         start = level(problem.start(), 1)
-        return level(_shrunk(start, w, moments[:d], task.noise**2 * share * of_noise), -1)
+        noise = _OF_ALL_STEPS * task.noise**2 * share * of_noise
+        return level(_shrunk(start, w, moments[:d], noise), -1)
 
     def _at_one_pace(self, task: _Task) -> np.ndarray:
         """Steps of one size in all directions, longer while gradients agree; mean of the last."""

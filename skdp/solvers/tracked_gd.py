@@ -116,12 +116,12 @@ class TrackedGD(Solver):
     whitened: ClassVar[bool] = True
 
     def check(self, problem: Problem) -> None:
-        """Refuse hyperparameters outside their range, and losses of classification."""
+        """Refuse hyperparameters outside their range, and losses that do not tell residuals."""
         check_hyperparameters(_HYPERPARAMETERS, self.get_params(), "TrackedGD")
-        if not problem.loss.of_residuals:
+        if not problem.loss.of_residuals or problem.loss.quantiles:
             raise ValueError(
-                "TrackedGD needs the squared loss, Huber's or Tukey's, which are of residuals, got "
-                f"{type(problem.loss).__name__}. Use the solver 'gd'."
+                "TrackedGD needs the squared loss, Huber's or Tukey's, whose gradients are as long "
+                f"as residuals, got {type(problem.loss).__name__}. Use the solver 'gd'."
             )
 
     def solve(self, problem: Problem, oracle: Oracle, rng: np.random.Generator) -> Solution:

@@ -8,7 +8,13 @@ import pytest
 from sklearn.base import is_regressor
 from sklearn.pipeline import Pipeline, make_pipeline
 
-from skdp import DPLassoRegressor, DPLinearRegression, DPLogisticRegression, DPSVMClassifier
+from skdp import (
+    DPLassoRegressor,
+    DPLinearRegression,
+    DPLogisticRegression,
+    DPPoissonRegressor,
+    DPSVMClassifier,
+)
 from skdp.preprocessing import BoundsScaler, DPMinMaxScaler, DPStandardScaler
 
 pytestmark = pytest.mark.nightly
@@ -43,6 +49,7 @@ MODELS = {
         DPLinearRegression(**REGRESSION, **NORM, clip_predictions=False),
         TABLE,
     ),
+    "counts": (DPPoissonRegressor(epsilon=5.0, target_bounds=(0, 9), **NORM), np.abs(REAL)),
     "lasso": (DPLassoRegressor(**REGRESSION, **NORM, alpha=0.01), REAL),
     "standard scaler": (scaled(DPStandardScaler(bounds=RANGES, epsilon=5.0)), TWO),
     "no means": (scaled(DPStandardScaler(bounds=RANGES, epsilon=5.0, with_mean=False)), TWO),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
+from functools import partial
 from math import inf, nan, sqrt
 from numbers import Integral, Real
 from typing import Any, Literal, NamedTuple
@@ -33,8 +34,10 @@ from ...privacy.queries.metric_means import (
     events,
     expected_events,
     exposure,
+    interval_coverage,
     log_loss,
     mean_roc_area_term,
+    pinball_loss,
     poisson_deviance,
     roc_area_term,
     squared_error,
@@ -159,9 +162,12 @@ def evaluate(
         ``'selection_rate'``, ``'true_positive_rate'`` and ``'false_positive_rate'``. Of a
         regression: ``'r2'``, ``'mean_squared_error'`` and ``'mean_absolute_error'``. Of counts, and
         not beside those: ``'d2'`` and ``'mean_poisson_deviance'``, as in scikit-learn, and
-        ``'calibration'``, expected over observed events. Of :class:`skdp.DPHazardRegressor`:
-        ``'concordance'``, of people by at most ten groups of times and scores half a unit wide,
-        and ``'integrated_brier_score'``, the mean over as many cut points. By default all
+        ``'calibration'``, expected over observed events. Of a model with one ``quantile`` or
+        several: ``'pinball_loss'``, the mean over the quantiles, and ``'coverage'``, the share of
+        targets from the lowest quantile to the highest, or up to the only one. Of
+        :class:`skdp.DPHazardRegressor`: ``'concordance'``, of people by at most ten groups of times
+        and scores half a unit wide, and ``'integrated_brier_score'``, the mean over as many cut
+        points. By default all
         that suit the model, but for the ``'roc_auc'`` of several classes. All that follow from
         labels and predicted classes are paid for together; otherwise each costs a part of the
         budget.
@@ -290,14 +296,17 @@ def evaluate(
             scores = _scores_of(model, len(labels))
             edges = _edges(bins)
         n_classes = 0 if labels is None else len(labels)
-        asked_of = {"grouped": groups is not None, "events": regression and _of_events(model)}
-        if timed is not None:
-            asked_of["times"] = True
-            if groups is not None:
-                raise ValueError(
-                    "evaluate needs groups=None for times to an event. Evaluate the rows of each "
-                    "group by themselves, if their numbers may be public."
-                )
+        quantiles = _quantiles_of(model) if regression else ()
+        asked_of: dict[str, Any] = {
+            "grouped": groups is not None,
+            "events": regression and _of_events(model),
+        }
+        asked_of |= {"quantiles": len(quantiles), "times": timed is not None}
+        if timed is not None and groups is not None:
+            raise ValueError(
+                "evaluate needs groups=None for times to an event. Evaluate the rows of each group "
+                "by themselves, if their numbers may be public."
+            )
         names = metrics_for(metrics, n_classes, scores, **asked_of)
         of_events = set(names) <= set(OF_EVENTS)
         if sample_weight is not None and not of_events:
@@ -316,7 +325,8 @@ def evaluate(
             # Entries of a list have no type in common but what the rows of a call give them.
             pointwise = hasattr(X, "shape") and is_pointwise(model)
         rows_at_a_time = None if pointwise else 1
-        predictor = _predictor(model, labels, scores if plan.needs_scores else None, rows_at_a_time)
+        asked_for = scores if plan.needs_scores else None
+        predictor = _predictor(model, labels, asked_for, rows_at_a_time, max(1, len(quantiles)))
         encode = _finite if labels is None else _encoder(labels, "labels", "classes")
         encode_groups = _finite if of_events else _encoder(known_groups, "groups", "group_values")
         with telling_sizes(units is None):
@@ -344,7 +354,7 @@ def evaluate(
         elif of_events:
             _score_events(asked, reach[1], weighted=sample_weight is not None)
         elif labels is None:
-            _score_regression(asked, reach)
+            _score_regression(asked, reach, quantiles)
         else:
             _score_counts(asked, labels)
             _score_probabilities(asked, least_probability)
@@ -541,13 +551,17 @@ def _calibration_curve(table: OutcomeTable, edges: np.ndarray, z: float) -> Cali
     return CalibrationCurve(np.array(bounds), share, low, high, np.array(sizes))
 
 
-def _score_regression(asked: _Asked, reach: tuple[float, float, float]) -> None:
+def _score_regression(
+    asked: _Asked, reach: tuple[float, float, float], quantiles: tuple[float, ...]
+) -> None:
     """Ask for means of residuals and targets, and publish what follows from them."""
     plan, n, z, (low, high, bound) = asked.plan, asked.n, asked.z, reach
     wanted: dict[str, tuple[Callable[[float, float, float], RowMetric], ...]] = {
         "mean_squared_error": (squared_error,),
         "mean_absolute_error": (absolute_error,),
         "r2": (squared_error, clipped_target),
+        "pinball_loss": (partial(pinball_loss, quantiles),),
+        "coverage": (interval_coverage,),
     }
     if asked.groups is not None:
         errors = {name: wanted[name][0](*reach) for name in plan.metrics}
@@ -618,13 +632,28 @@ def _released(asked: _Asked, metrics: tuple[RowMetric, ...], share: float) -> di
 
 def _of_times(model: Any) -> SurvivalModel | None:
     """Public facts of a model of hazards; None for others."""
-    last = model.steps[-1][1] if isinstance(model, Pipeline) else model
+    last = _last_step(model)
     return SurvivalModel.of(last) if hasattr(last, "baseline_hazard_") else None
+
+
+def _quantiles_of(model: Any) -> tuple[float, ...]:
+    """Quantiles that a model says it predicts, in increasing order; none if it does not."""
+    given = getattr(_last_step(model), "quantile", None)
+    listed = [given] if isinstance(given, Real) else given
+    numbers = None if listed is None else numbers_in(listed)
+    if numbers is None or numbers.ndim != 1 or not numbers.size:
+        return ()
+    inside = np.all((numbers > 0) & (numbers < 1)) and np.all(np.diff(numbers) > 0)
+    return tuple(numbers.tolist()) if inside else ()
+
+
+def _last_step(model: Any) -> Any:
+    return model.steps[-1][1] if isinstance(model, Pipeline) else model
 
 
 def _of_events(model: Any) -> bool:
     """True if a model says that it is for targets that are not negative, as those of counts do."""
-    last = model.steps[-1][1] if isinstance(model, Pipeline) else model
+    last = _last_step(model)
     return hasattr(last, "__sklearn_tags__") and get_tags(last).target_tags.positive_only
 
 
@@ -651,7 +680,8 @@ def _checked(model: Any, X: Any, y: Any) -> tuple[Any, np.ndarray]:
         )
     if y is None or any(np.isscalar(v) or getattr(v, "ndim", 1) == 0 for v in (X, y)):
         raise ValueError("evaluate needs test rows and as many labels or targets.")
-    columns = max(redacted(columns_of, y) or 1, _n_outputs(model))
+    # Quantiles are several of one target.
+    columns = max(redacted(columns_of, y) or 1, 1 if _quantiles_of(model) else _n_outputs(model))
     if columns > 1:
         raise ValueError(
             f"evaluate needs one target a row, got {columns}. Evaluate one at a time, by a model "
@@ -701,7 +731,7 @@ def _checked_groups(groups: Any, values: Any, n: int) -> tuple[Any, np.ndarray]:
 
 def _n_outputs(model: Any) -> int:
     """Number of targets that a regressor says it predicts."""
-    last = model.steps[-1][1] if isinstance(model, Pipeline) else model
+    last = _last_step(model)
     if not (hasattr(last, "__sklearn_tags__") and is_regressor(last)):
         return 1
     coef: Any = getattr(last, "coef_", None)
@@ -795,7 +825,7 @@ def _edges(bins: Any) -> np.ndarray:
 
 def _reach(model: Any, bounds: Any, residual_bound: float | None) -> tuple[float, float, float]:
     """Bounds of targets, and the bound on residuals."""
-    last = model.steps[-1][1] if isinstance(model, Pipeline) else model
+    last = _last_step(model)
     given = getattr(last, "target_bounds", None) if bounds is None else bounds
     ends = None if given is None else numbers_in(given)
     if ends is None or ends.shape != (2,) or not -inf < ends[0] < ends[1] < inf:
@@ -817,11 +847,11 @@ def _reach(model: Any, bounds: Any, residual_bound: float | None) -> tuple[float
 
 
 def _predictor(
-    model: Any, labels: np.ndarray | None, scores: Any, rows_at_a_time: int | None
+    model: Any, labels: np.ndarray | None, scores: Any, rows_at_a_time: int | None, outputs: int
 ) -> Predictor:
     """The model, and what it is asked for."""
     if labels is None:
-        return Predictor(model, None, rows_at_a_time=rows_at_a_time)
+        return Predictor(model, None, rows_at_a_time=rows_at_a_time, outputs=outputs)
     own = getattr(model, "classes_", None)
     listed = labels.tolist() if own is None else np.asarray(own).tolist()
     columns = tuple(listed.index(v) if v in listed else -1 for v in labels.tolist())

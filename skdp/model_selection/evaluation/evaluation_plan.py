@@ -20,6 +20,8 @@ OF_COUNTS = (*_OF_CLASSES, *_OF_TWO_CLASSES)
 _OF_PROBABILITIES = ("log_loss", "brier_score")
 _CURVES = ("roc_curve", "calibration_curve")
 _OF_REGRESSIONS = ("r2", "mean_squared_error", "mean_absolute_error")
+# Of models that predict quantiles, and of times to an event.
+OF_QUANTILES = ("pinball_loss", "coverage")
 OF_TIMES = ("concordance", "integrated_brier_score")
 OF_EVENTS = ("d2", "mean_poisson_deviance", "calibration")
 # Of what the area under the curve gets: distributions of scores. The rest is for its correction.
@@ -63,7 +65,7 @@ class EvaluationPlan:
     def of(cls, metrics: tuple[str, ...]) -> EvaluationPlan:
         """Plan of equal parts of what is asked for; what one answer has in it comes together."""
         asked = set(metrics)
-        if asked <= set(_OF_REGRESSIONS):
+        if asked <= {*_OF_REGRESSIONS, *OF_QUANTILES}:
             last = _R2_SHARE if "r2" in asked else 0.0
             return cls(metrics, means=1.0 - last, last=last)
         if asked <= set(OF_EVENTS):
@@ -128,11 +130,13 @@ def metrics_for(
     grouped: bool,
     events: bool = False,
     times: bool = False,
+    quantiles: int = 0,
 ) -> tuple[str, ...]:
     """The metrics that are asked for, by default all that suit the model.
 
     A regression has 0 classes, and comparisons of groups have no curves and no R2. Those of
-    ``events`` are for any regression, and not beside others. Of ``times`` there are two.
+    ``events`` are for any regression, and not beside others; of ``times`` there are two.
+    ``quantiles`` is how many a regression predicts; of several there are no errors.
 
     Raises
     ------
@@ -150,6 +154,8 @@ def metrics_for(
     asks = listed is not None and not n_classes and set(listed) <= set(OF_EVENTS)
     if (asks or (listed is None and events)) and not grouped:
         usual = OF_EVENTS
+    if quantiles:
+        usual = OF_QUANTILES + usual * (quantiles == 1 and listed is not None)
     if times:
         usual = OF_TIMES
     suited = usual
@@ -171,7 +177,7 @@ def metrics_for(
         kind += ", by groups" * grouped
         if times:
             kind = "a model of times to an event"
-        elif not (n_classes or grouped):
+        elif not (n_classes or grouped or quantiles):
             suited += (f"or of counts {' and '.join(OF_EVENTS)}",)
         raise ValueError(
             f"evaluate needs metrics that suit {kind}, {', '.join(suited)}; got "

@@ -167,6 +167,29 @@ def clipped_target(low: float, high: float, bound: float) -> RowMetric:
     return RowMetric("Target", (low, high), lambda given: np.clip(given.y, low, high), facts)
 
 
+def pinball_loss(quantiles: tuple[float, ...], low: float, high: float, bound: float) -> RowMetric:
+    """Mean over the quantiles of the pinball losses of the residuals."""
+    q = np.array(quantiles)
+
+    def of(given: PredictedBlock) -> np.ndarray:
+        r = np.clip(np.clip(given.y, low, high)[:, None] - given.predictions, -bound, bound)
+        return np.maximum(q * r, (q - 1) * r).mean(axis=1)
+
+    ends = 0.0, bound * float(np.maximum(q, 1 - q).mean())
+    return RowMetric("PinballLoss", ends, of, (*quantiles, low, high, bound))
+
+
+def interval_coverage(low: float, high: float, bound: float) -> RowMetric:
+    """1 if the target is from the first to the last prediction, or up to the only one, else 0."""
+
+    def of(given: PredictedBlock) -> np.ndarray:
+        y, predicted = np.clip(given.y, low, high), given.predictions
+        above = predicted[:, 0] <= y if predicted.shape[1] > 1 else True
+        return np.asarray(above & (y <= predicted[:, -1]), dtype=np.float64)
+
+    return RowMetric("IntervalCoverage", (0.0, 1.0), of, (low, high, bound))
+
+
 def squared_r2_term(
     low: float, high: float, bound: float, mean: float, unexplained: float
 ) -> RowMetric:

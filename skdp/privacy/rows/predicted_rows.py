@@ -56,7 +56,8 @@ class PredictedBlock(NamedTuple):
     group : ndarray of shape (m,)
         Encoded groups, 0 if there are none.
     scores : ndarray of shape (m, K) or (m, 0)
-        Scores of the classes in [0, 1], of two classes complementary.
+        Scores of the classes in [0, 1], of two classes complementary; predictions of a regression
+        that has several.
     """
 
     y: np.ndarray
@@ -70,6 +71,11 @@ class PredictedBlock(NamedTuple):
         X = block.X if isinstance(block.X, np.ndarray) else block.X.toarray()
         columns = np.asarray(X, dtype=np.float64)
         return cls(block.y, columns[:, 0], columns[:, 1], columns[:, _BEFORE_SCORES:])
+
+    @property
+    def predictions(self) -> np.ndarray:
+        """All predictions of a regression, (m, K), one or several."""
+        return self.scores if self.scores.shape[1] else self.prediction[:, None]
 
     def score_of(self, k: int) -> np.ndarray:
         """Scores of a class, shape (m,)."""
@@ -97,6 +103,8 @@ class Predictor:
         Where scores come from.
     rows_at_a_time : int or None
         Rows of a call; None leaves it to the store.
+    outputs : int
+        Predictions of each row; several only of a regression.
     """
 
     model: Any
@@ -104,11 +112,14 @@ class Predictor:
     columns: tuple[int, ...] = ()
     scores: Literal["predict_proba", "decision_function"] | None = None
     rows_at_a_time: int | None = None
+    outputs: int = 1
 
     @property
     def width(self) -> int:
         """Number of columns of what is kept of a row."""
         classes = self.classes
+        if self.outputs > 1:
+            return _BEFORE_SCORES + self.outputs
         return _BEFORE_SCORES + (0 if self.scores is None or classes is None else len(classes))
 
     def of_rows(self, take: Callable[[], Any], m: int) -> np.ndarray:
@@ -119,6 +130,11 @@ class Predictor:
         """
         out = np.zeros((m, self.width))
         predicted = _entries(self.model.predict(take()))
+        if self.outputs > 1:
+            if predicted.shape != (m, self.outputs):
+                raise ValueError("So many predictions are needed for each row.")
+            out[:, _BEFORE_SCORES:] = predicted.astype(np.float64)
+            return out
         if predicted.shape not in ((m,), (m, 1)):
             raise ValueError("One prediction is needed for each row.")
         predicted = predicted.reshape(m)
