@@ -91,7 +91,7 @@ class LifeTable:
 
     @property
     def exposure(self) -> np.ndarray:
-        """At-risk numbers, of which those who leave count half; at least 1, (K,)."""
+        """Numbers of people at risk, of whom those who leave count half; at least 1, (K,)."""
         return np.maximum(self.at_risk - np.maximum(self.exits, 0.0) / 2, 1.0)
 
     @property

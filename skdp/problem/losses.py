@@ -1087,16 +1087,20 @@ class Hazard(Loss):
     targets: ClassVar[str] = "finite: the time of an event, or minus the time of the last sight"
 
     def __post_init__(self) -> None:
-        t, h = np.array(self.times, dtype=float), np.array(self.hazards, dtype=float)
-        sound = t.ndim == 1 and t.shape == h.shape and t.size > 0
-        if not (sound and np.all(np.diff(t, prepend=0.0) > 0) and np.isfinite(t[-1])):
+        t, h = numbers_in(self.times), numbers_in(self.hazards)
+        sound = t is not None and h is not None and t.ndim == 1 and t.shape == h.shape and t.size
+        if (
+            t is None
+            or h is None
+            or not (sound and np.all(np.diff(t, prepend=0.0) > 0) and np.isfinite(t[-1]))
+        ):
             raise ValueError(
                 "Hazard needs the ends of periods, positive, finite and increasing, and as many "
-                f"hazards, got {self.times} and {self.hazards}."
+                f"hazards, got {shown(self.times)} and {shown(self.hazards)}."
             )
         if not np.all((h >= _LEAST) & (h <= _LARGEST)):
             raise ValueError(
-                f"Hazard needs hazards between {_LEAST} and {_LARGEST}, got {self.hazards}."
+                f"Hazard needs hazards between {_LEAST} and {_LARGEST}, got {shown(self.hazards)}."
             )
 
     @property

@@ -14,6 +14,7 @@ from sklearn.linear_model import LogisticRegression
 
 from skdp import (
     DPContextualBandit,
+    DPHazardRegressor,
     DPLassoRegressor,
     DPLinearRegression,
     DPLogisticRegression,
@@ -386,3 +387,21 @@ def test_processes_share_the_work(tmp_path):
             path.unlink()
     result = audit(logistic(), X, LABELS, sees="queries", runs=1000, n_jobs=2)
     assert result.runs == 1000
+
+
+def test_answers_about_times_to_an_event_tell_as_much_as_claimed():
+    """The life table and gradients, of an event in the first period against none in all of them."""
+    times = np.array([1.0, -9.0, 1.0, -9.0])
+    model = DPHazardRegressor(
+        epsilon=1.0,
+        delta=1e-5,
+        data_norm=1.0,
+        times=[1.0, 2.0],
+        precondition=None,
+        solver=GD(steps=5, clip=0.25),
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        result = audit(model, X, times, sees="queries", runs=20_000)
+    assert not result.at(SURE).refuted
+    assert result.epsilon > 0.6

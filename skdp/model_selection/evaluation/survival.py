@@ -42,7 +42,7 @@ class SurvivalModel:
     def of(cls, model: Any) -> SurvivalModel:
         """Facts of a model, at no more than ten of its cut points, the last one among them."""
         K = len(model.times_)
-        kept = np.unique(np.linspace(0, K - 1, min(K, _MOST_TIMES) + 1).round().astype(int)[1:])
+        kept = np.unique(np.linspace(-1, K - 1, min(K, _MOST_TIMES) + 1).round().astype(int)[1:])
         return cls(model.times_[kept], np.cumsum(model.baseline_hazard_)[kept])
 
     @property
