@@ -142,7 +142,7 @@ def cell(scores):
 
 
 def coverage(fits, epsilon, rows=20_000):
-    """Share of coefficients within 95 % intervals, mean standard error, and share of noise in it."""
+    """Share of coefficients in 95 % intervals, mean standard error, and share of noise in it."""
     inside, widths, shares = [], [], []
     for seed in range(fits):
         X, counts, exposure = insurance(rows, 100 + seed, rate=0.5, dispersion=0.5)
@@ -188,7 +188,7 @@ def main():
                 theirs = cell(max(runs, key=lambda run: np.mean(run, axis=0)[0]))
             print(f"| {name}, epsilon {epsilon:g} | {ours} | {theirs} | {without} |", flush=True)
     if not given.only or given.only == "coverage":
-        print("\n| 20,000 policies, variance twice the mean | coverage | error | of it noise |")
+        print("\n| 20,000 policies | coverage | standard error | of it noise |")
         print("| --- | --- | --- | --- |")
         for epsilon in EPSILONS[1:]:
             print(f"| epsilon {epsilon:g} | {coverage(10 * given.fits, epsilon)} |", flush=True)

@@ -54,7 +54,8 @@ def choose(
         ``'screening'`` for squared loss with an l1 penalty unless rows and features are few,
         ``'frank_wolfe'`` under an l1 ball or on a simplex with many features,
         ``'tracked_gd'`` for regression in conditioned coordinates, ``'dual_averaging'`` for
-        classification of sparse rows there, ``'gd'`` for all else.
+        classification of sparse rows there, ``'preconditioned_gd'`` for counts unless penalty or
+        constraint are about the user's coordinates, ``'gd'`` for all else.
     problem : Problem
         What is to be solved.
     conditioned : bool, optional
@@ -68,6 +69,7 @@ def choose(
         conditioned = problem.bounds.row_map is not None
     if started is None:
         started = problem.initial is not None
+    of_classes = not (problem.loss.of_residuals or problem.loss.log_means)
     few = problem.n_samples < _FEW_ROWS and problem.n_features <= _FEW_FEATURES
     if problem.sites is not None:
         found, reason = "dda", "rows lie at several sites"
@@ -77,7 +79,7 @@ def choose(
         found, reason = "screening", "an l1 penalty expects few features to matter"
     elif not conditioned and _many_vertices(problem):
         found, reason = "frank_wolfe", "vertices suit many features"
-    elif conditioned and problem.wide and not problem.loss.of_residuals:
+    elif conditioned and problem.wide and of_classes:
         found, reason = "dual_averaging", "sparse rows of many features, in private coordinates"
     elif conditioned and problem.loss.of_residuals:
         reason = "regression in private coordinates"

@@ -65,8 +65,7 @@ class DPPoissonRegressor(PrivateLinearRegressor):
         units of ``max_weight``, or the target alone without weights. More count as the cap. Noise
         is in proportion to it. If None, 4 % of the budget, and up to half of it if rows are few,
         goes to a noisy histogram, and the cap is the power of 2 at which noise and what is cut off
-        are together least; where rows are too few to see any event, the model predicts 0, with a
-        warning.
+        are together least; where rows are too few to see any event, it is 1, with a warning.
     data_norm : float, optional
         Bound on the l2 norm of the rows of X, known without looking at them. Longer rows are
         scaled down to it during the fit. If None, the fit looks privately for the range of each

@@ -29,6 +29,10 @@ _NORM_STEPS = 12
 # Powers of 2 beyond those with a count that stands out of the noise of all, and standard deviations
 # that it takes there.
 _BEYOND, _VISIBLE_BEYOND = 3, 2.0
+# Noise that a fit takes off again, as a share of all events.
+_MOST_NOISE = 0.5
+# Cap where nothing is seen, not equal to one that is found.
+_UNSEEN_CAP = 1.0 + 2.0**-40
 # Bins next to each other that may be seen together, and the half width of bounds for targets of
 # which nothing is seen: predictions are zero then for all purposes, and noise adds nothing.
 _TOGETHER, _UNSEEN = 3, float(_SIZES[0])
@@ -123,9 +127,10 @@ def private_cap_on_counts(oracle: Oracle, spend: Spend, *, noise: float) -> Coun
     ``lost(C) = sum_b count_b (b - C)_+`` over bins below b. Noise is in proportion to C. The cap is
     the one of least
 
-    .. math:: lost(C)^2 + (noise \cdot C)^2,
+    .. math:: lost(C)^2 + \Bigl(\frac1{(noise \cdot C)^2} + \frac1{(lost(0) / 2)^2}\Bigr)^{-1},
 
-    so that it grows until it cuts nothing off as rows or budget grow.
+    so that it grows until it cuts nothing off as rows or budget grow. More noise than half of all
+    events costs no more than that: it is taken off again, and the mean rate stays.
 
     Parameters
     ----------
@@ -139,25 +144,30 @@ def private_cap_on_counts(oracle: Oracle, spend: Spend, *, noise: float) -> Coun
     Returns
     -------
     CountBounds
-        With a warning, and a cap that stands for zero, if noise hides all targets.
+        With a warning, and a cap of about 1, if noise hides all targets.
     """
     oracle.note("range of the targets")
     # A target at a power is below it, up to the rounding of a rate times its exposure.
     counts = oracle.histogram("events", _POWERS * (1 + 1e-9), spend=spend)[1:]
     scale = _noise_scale(oracle, spend)
-    visible = np.flatnonzero(counts > scale * _visible(counts.size))
+    upper = np.append(_POWERS[1:], 2 * _POWERS[-1])
+    # Events mostly come by one, for which less is enough to be believed.
+    least = np.where(upper == 1, _VISIBLE_BEYOND, _visible(counts.size))
+    visible = np.flatnonzero(counts > scale * least)
     if not visible.size:
-        _warn_unseen("target_bounds", "without them the model can only predict 0")
-        return CountBounds(0.0, _UNSEEN)
+        _warn_unseen("target_bounds", "one event a row, or a total of 1, is the most that counts")
+        return CountBounds(0.0, _UNSEEN_CAP)
     # The largest of all noise is larger than that of few, among which tails go on.
     seen = np.zeros(counts.size, dtype=bool)
     seen[visible[-1] + 1 : visible[-1] + 1 + _BEYOND] = True
     seen &= counts > scale * _VISIBLE_BEYOND
     seen[visible] = True
     counts = np.where(seen, counts, 0.0)
-    upper = np.append(_POWERS[1:], 2 * _POWERS[-1])
     lost = np.array([counts @ np.maximum(upper - cap, 0.0) for cap in upper])
-    return CountBounds(0.0, float(upper[np.argmin(lost**2 + (noise * upper) ** 2)]))
+    shrunk = _MOST_NOISE * float(counts @ upper)
+    noisy = noise * upper
+    noisy = noisy * shrunk / np.hypot(noisy, shrunk)
+    return CountBounds(0.0, float(upper[np.argmin(lost**2 + noisy**2)]))
 
 
 def unseen_targets(*, centred: bool) -> TargetBounds:
@@ -185,7 +195,8 @@ def seen_targets(bounds: TargetBounds | None) -> bool:
     if bounds is None:
         return True
     low, high = bounds.ends
-    return not np.any((np.ravel(low) <= 0) & (np.ravel(high) == _UNSEEN))
+    unseen = (np.ravel(low) == -_UNSEEN) & (np.ravel(high) == _UNSEEN)
+    return not np.any(unseen | (np.ravel(high) == _UNSEEN_CAP))
 
 
 def unseen_columns(bounds: RowBounds, columns: tuple[int, ...]) -> tuple[int, ...]:

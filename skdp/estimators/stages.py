@@ -72,6 +72,8 @@ _CHECK_SHARE, _CHECK_TELLS = 0.01, 150.0
 # Bounds for targets that are not given take a larger share, up to a half, if rows are few: without
 # them a fit says nothing.
 _EVIDENCE_FOR_TARGETS, _MOST_FOR_TARGETS = 1500.0, 0.5
+# Noise that a cap on counts brings, in units of what it would be by one release of the whole budget.
+_NOISE_OF_A_CAP = 2.0
 # Share of mu^2 for what weighted rows weigh together, and its largest noise, in rows, at which it
 # is asked; a total that is smaller, in rows, could not be told from zero.
 TOTAL_SHARE, _VISIBLE, _LEAST_TOTAL = 0.01, 0.1, 1e-6
@@ -388,7 +390,7 @@ class TargetRange(Stage):
         if fit.model._counts:
             share, p = oracle.budget.fraction(self.share), fit.model.n_features_in_ + 1
             # Noise in the score of a row, from all coefficients.
-            noise = oracle.adjacency.of_sum(1.0) * p / fit.budget.mu
+            noise = _NOISE_OF_A_CAP * oracle.adjacency.of_sum(1.0) * p / fit.budget.mu
             target = private_cap_on_counts(oracle, share.whole(), noise=noise)
             fit.bounds = replace(fit.bounds, target=target)
             return
@@ -535,7 +537,7 @@ class TargetMean(Stage):
         """None where an earlier model or private coordinates say as much, or nobody shrinks."""
         problem = case.problem
         shrinks = solver.shrinks and not case.classifies and not conditioned
-        if not (shrinks or case.counts) or case.origin is not None:
+        if not (shrinks or (case.counts and case.central)) or case.origin is not None:
             return None
         if not problem.bounds.intercept_value:
             return None

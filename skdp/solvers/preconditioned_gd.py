@@ -178,13 +178,14 @@ class PreconditionedGD(Solver):
         spend, clip_norm = budget.split(steps)[0], clip * scale
         # The loss is left with about the weight of typical rows at the start, and so is the ridge.
         # Means of people's rows are mostly short enough to be left whole.
-        whole_units = clips_whole_units(problem)
+        # But for those of counts: of a rare event a clip would leave a part.
+        counts = problem.loss.log_means
+        whole_units = clips_whole_units(problem) and not counts
         scores = scores_at_start(problem).reshape(1, *problem.shape[1:])
         worst = 0.0 if whole_units else float(problem.loss.worst_derivative(scores)[0])
         weight = min(1.0, clip / worst) if worst else 1.0
         weak = problem.loss.n_scores == 1 and problem.n_samples * budget.mu < _WEAK
-        # A clip by label would make all means of counts too small.
-        weak = weak and problem.loss.log_odds
+        weak = weak and not counts
         blind = not weak if self.label_blind is None else self.label_blind
         bounds = {"label_blind": blind, "whole_units": whole_units}
         slope_of_ridge, steepest = _ridge(problem, weight)

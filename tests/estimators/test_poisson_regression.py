@@ -59,7 +59,18 @@ def test_rows_at_sites_and_sparse_rows_have_their_exposures():
     sites = np.arange(N) % 4
     apart = DPPoissonRegressor(**EXACT).fit(X, RATES, sample_weight=EXPOSURE, sites=sites)
     np.testing.assert_allclose(apart.coef_, at_once.coef_, atol=0.1)
+    # Nobody sees the rows of all of them together.
+    finite = DPPoissonRegressor(**EXACT | {"epsilon": 1.0}).fit(X, RATES, EXPOSURE, sites=sites)
+    assert not any("intercept" in event.query for event in finite.privacy_ledger_)
     assert abs(apart.intercept_ - at_once.intercept_) < 0.1
+
+
+def test_texts_have_counts():
+    rng = np.random.default_rng(0)
+    words = sp.random(4000, 1500, density=0.01, format="csr", rng=rng)
+    model = DPPoissonRegressor(epsilon=4.0, data_norm=2.0, target_bounds=(0, 4))
+    model.fit(words, rng.poisson(0.5, size=4000))
+    assert 0.6 < model.predict(words).mean() / 0.5 < 1.6
 
 
 def test_a_row_is_its_events_below_the_cap_beside_its_exposure():
