@@ -8,7 +8,7 @@ from scipy.special import logsumexp
 from skdp.privacy.rows import DenseRows
 from skdp.problem import Problem, RowBounds, TargetBounds
 from skdp.problem.constraints import L1Ball
-from skdp.problem.losses import Huber, Logistic, Softmax, Squared
+from skdp.problem.losses import Huber, Logistic, Pinball, Softmax, Squared
 from skdp.problem.penalties import L2, ElasticNet
 
 N, D = 300, 4
@@ -37,6 +37,7 @@ class Task:
             Logistic: lambda: np.logaddexp(0, z) - y * z,
             Softmax: lambda: logsumexp(z, axis=-1) - z[np.arange(N), y],
             Squared: lambda: (z - y) ** 2 / 2,
+            Pinball: lambda: problem.loss.value(y, z),
             Huber: lambda: np.where(np.abs(z - y) < 1, (z - y) ** 2 / 2, np.abs(z - y) - 0.5),
         }[type(problem.loss)]()
         return values.mean() + problem.penalty.value(w[:D])
@@ -71,6 +72,9 @@ def make_tasks():
         ),
         "squared": Task(
             "squared", Problem(Squared(), **shared, bounds=regression, penalty=ridge), X, real
+        ),
+        "quantiles": Task(
+            "quantiles", Problem(Pinball((0.2, 0.7)), **shared, bounds=regression), X, real
         ),
         "huber": Task("huber", Problem(Huber(), **shared, bounds=RowBounds(1.0)), X, real),
     }

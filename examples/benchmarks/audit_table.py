@@ -35,6 +35,7 @@ from skdp import (
     DPLinearRegression,
     DPLogisticRegression,
     DPPoissonRegressor,
+    DPQuantileRegressor,
     DPSVMClassifier,
 )
 from skdp.audit import AuditResult, audit
@@ -55,6 +56,7 @@ from skdp.solvers import (
     ObjectivePerturbation,
     OneStep,
     PreconditionedGD,
+    QuantileGD,
     Screening,
     Solver,
     Spider,
@@ -137,6 +139,7 @@ def solvers(derivative: float) -> dict[str, tuple[Solver, dict[str, Any]]]:
             {**few, "shorter": True, "fits": 0},
         ),
         "preconditioned_gd": (PreconditionedGD(steps=STEPS, clip=0.25, score_noise=SHORT), {}),
+        "quantile_gd": (QuantileGD(rounds=1, steps=STEPS), {"gaussian": False}),
         "tracked_gd": (TrackedGD(steps=STEPS, whole=0.1), {}),
     }
 
@@ -153,6 +156,7 @@ def estimators(epsilon: float) -> dict[str, tuple[Any, np.ndarray, float]]:
         "svm": (DPSVMClassifier(**classes), LABELS, 2.0),
         "linear": (DPLinearRegression(precondition=None, **targets), TARGETS, 1.0),
         "lasso": (DPLassoRegressor(**targets), TARGETS, 1.0),
+        "quantile": (DPQuantileRegressor(precondition=None, **targets), TARGETS, 0.5),
         # Half the cap is expected of all rows at zero.
         "counts": (
             DPPoissonRegressor(**shared, precondition=None, target_bounds=(0, 2)),

@@ -11,6 +11,7 @@ from sklearn.linear_model import LinearRegression, QuantileRegressor
 from sklearn.metrics import d2_pinball_score
 from sklearn.utils._param_validation import Interval
 
+from ..privacy.rows.dask_rows import is_collection
 from ..privacy.rows.reading import redacted, strict_checks
 from ..problem.bounds import RowBounds
 from ..problem.losses import Pinball
@@ -86,10 +87,11 @@ class DPQuantileRegressor(PrivateLinearRegressor):
         What neighbouring data sets are: one row replaced by any other, or one row's contribution
         removed; a row of zeros or of weight 0 is still there. Replace-one is the stronger promise.
     solver : str or Solver, default='auto'
-        The algorithm: ``'auto'``, or one of ``'adaptive_gd'``, ``'blocks'``, ``'dda'``, ``'ftrl'``, ``'gd'``,
-        ``'ppm'`` and ``'quantile_gd'`` (see :mod:`skdp.solvers`). ``'auto'`` is ``'quantile_gd'``,
-        or ``'dda'`` with ``sites``; under ``partial_fit`` it is ``'blocks'``, or ``'ftrl'`` if rows
-        may not be kept. The loss is not smooth, which the others need.
+        The algorithm: ``'auto'``, or one of ``'adaptive_gd'``, ``'blocks'``, ``'dda'``,
+        ``'ftrl'``, ``'gd'``, ``'ppm'`` and ``'quantile_gd'`` (see :mod:`skdp.solvers`). ``'auto'``
+        is ``'quantile_gd'``, or ``'dda'`` with ``sites``; under ``partial_fit`` it is
+        ``'blocks'``, or ``'ftrl'`` if rows may not be kept. The loss is not smooth, as the others
+        need it.
     precondition : {'auto', 'full'}, IterativeWhitening or None, default='auto'
         Whether rows are brought to private coordinates in which noise hurts less: by default where
         rows are enough and there is no penalty.
@@ -261,7 +263,7 @@ class DPQuantileRegressor(PrivateLinearRegressor):
         """
         # Apart, because predictions refuse rows in words of their own.
         columns = np.asarray(self.predict(X)).reshape(-1, len(self._quantiles)).T
-        given = np.asarray(y), sample_weight
+        given = np.asarray(y) if is_collection(y) else y, sample_weight
         each = zip(self._quantiles, columns, strict=True)
         return float(np.mean([redacted(_saved, q, z, *given) for q, z in each]))
 

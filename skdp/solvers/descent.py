@@ -89,7 +89,7 @@ def clips_whole_units(problem: Problem, *, counted: bool = False) -> bool:
 
     Means of sparse rows are not sparse, which matters where they have many features. Where units
     are counted by their means, these are brought to other coordinates one by one, which takes too
-    long for many.
+    long for many. A clip of means depends on targets, which moves quantiles.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ def clips_whole_units(problem: Problem, *, counted: bool = False) -> bool:
         Whether units are counted.
     """
     many = problem.wide or (counted and problem.n_parameters > _MOST_COUNTED)
-    return problem.whole_units and not many
+    return problem.whole_units and not (many or problem.loss.quantiles)
 
 
 class TailMean:

@@ -133,15 +133,17 @@ class QuantileGD(Solver):
         oracle.note(planned=total)
 
         share = min(_MOST, max(_LEAST, _INTERCEPTS / evidence))
-        shares = _Shares(problem, oracle)
+        shares = SharesBelow(problem, oracle)
         # Scores and targets are between -1 and 1 but for a few.
         everywhere = np.full(problem.loss.n_scores, 2.0)
         start, density = shares.settled(
             problem.start(), budget.fraction(share), everywhere, _HALVINGS
         )
-        look = budget.fraction(share / self.rounds)
+        look = budget.fraction(share / max(1, self.rounds - 1))
         growth = np.repeat(np.geomspace(1.0, _LATER, self.rounds), steps)
-        spends = budget.fraction(1 - 3 * share).split(growth / growth.sum())
+        spends = budget.fraction(1 - (3 if self.rounds > 1 else 2) * share).split(
+            growth / growth.sum()
+        )
         paces = np.geomspace(_FIRST, _LAST if shares.one.any() else _LAST_UNKNOWN, total) * stride
         # Beyond this total step length noise, not data, would lengthen w.
         afforded = _NOISE * evidence * sqrt(curvature / p) / (2 * clip_norm)
@@ -169,7 +171,7 @@ class QuantileGD(Solver):
         return Solution(w, n_iter=total)
 
 
-class _Shares:
+class SharesBelow:
     """Noisy shares of rows whose targets are below shifted scores, less the quantiles.
 
     Parameters

@@ -25,6 +25,7 @@ from skdp import (
     DPLinearRegression,
     DPLogisticRegression,
     DPPoissonRegressor,
+    DPQuantileRegressor,
     DPSVMClassifier,
 )
 from skdp.solvers import FTRL, GD, Blocks
@@ -61,6 +62,8 @@ MODELS = {
     "lasso": DPLassoRegressor(**NUMBERS, feature_bound=0.6),
     "counts": DPPoissonRegressor(**SHARED, target_bounds=(0.0, 7.0), warm_start=True),
     "counts, found bounds": DPPoissonRegressor(random_state=SEED, epsilon=50.0),
+    "quantiles": DPQuantileRegressor(**NUMBERS, quantile=[0.1, 0.9], warm_start=True),
+    "quantile, found bounds": DPQuantileRegressor(random_state=SEED, epsilon=50.0),
     "bandit": DPContextualBandit([0, 1], **SHARED),
 }
 STREAMS = {
@@ -69,6 +72,7 @@ STREAMS = {
     "linear": DPLinearRegression(**NUMBERS),
     "lasso": DPLassoRegressor(**NUMBERS, solver=FTRL(), horizon=N),
     "counts": DPPoissonRegressor(**SHARED, target_bounds=(0.0, 7.0)),
+    "quantiles": DPQuantileRegressor(**NUMBERS, quantile=[0.1, 0.9]),
     "logistic, sums": DPLogisticRegression(**CLASSES, buffer=False, horizon=N),
     "bandit": DPContextualBandit([0, 1], **SHARED, horizon=N),
 }

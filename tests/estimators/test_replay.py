@@ -17,6 +17,7 @@ from skdp import (
     DPLinearRegression,
     DPLogisticRegression,
     DPPoissonRegressor,
+    DPQuantileRegressor,
     DPSVMClassifier,
 )
 from skdp.privacy.rows import Chunks
@@ -104,6 +105,8 @@ def check_replay(model, X, y, other=None, **public):
         (DPPoissonRegressor(epsilon=20.0), count_data),
         (DPPoissonRegressor(data_norm=3.0, target_bounds=(0, 15), alpha=0.1), count_data),
         (DPPoissonRegressor(epsilon=20.0, fit_intercept=False, solver="spider"), count_data),
+        (DPQuantileRegressor(epsilon=20.0, quantile=[0.1, 0.5, 0.9]), real_data),
+        (DPQuantileRegressor(data_norm=3.0, target_bounds=(-5, 15), alpha=0.1), real_data),
         (DPHazardRegressor(epsilon=20.0), real_data),
         (DPHazardRegressor(epsilon=20.0, times=[1.0, 5.0, 9.0], solver="gd"), real_data),
         (DPLassoRegressor(feature_bound=1.0, target_bounds=(-5, 15)), real_data),

@@ -66,13 +66,13 @@ def data(rng):
 @every_list
 def test_no_neighbour_moves_an_answer_beyond_its_sensitivity(quantiles, adjacency):
     rng, problem = np.random.default_rng(1), problem_for(Pinball(quantiles))
-    for clip in (None, 0.2, 1e-6) * 20:
+    for clip in (None, 0.2, 1e-6) * 3:
         w = rng.normal(size=problem.shape) * 10.0 ** rng.uniform(-2, 2)
         for query in (
             GradientQuery(problem, w, clip),
             InterceptGradientQuery(problem, w, clip or problem.loss.weighed_from),
         ):
-            assert Example(query, *data(rng), *data(rng)).check(adjacency) <= 1
+            assert Example(query, *data(rng), *data(rng)).check(adjacency) < 1 + 1e-9
 
 
 @every_list
@@ -87,7 +87,7 @@ def test_crafted_neighbours_attain_the_sensitivity(quantiles):
     other, y = X * [1, -1, 1], np.zeros(N)
     for clip in (None, 0.3):
         query = GradientQuery(problem, w.reshape(problem.shape), clip)
-        assert 0.98 < Example(query, X, y, other, y).check(Adjacency.REPLACE_ONE) <= 1
+        assert 0.98 < Example(query, X, y, other, y).check(Adjacency.REPLACE_ONE) < 1 + 1e-9
 
 
 @pytest.mark.parametrize("quantiles", [(), (0.0,), (1.0,), (0.5, 0.5), (0.9, 0.1), (np.nan,), "a"])

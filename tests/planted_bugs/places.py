@@ -5,7 +5,7 @@ Names with a capital are classes and are found in the module; the others are the
 
 _BY_MODULE = {
     "numpy": "numpy",
-    "skdp": "DPLogisticRegression",
+    "skdp": "DPLogisticRegression DPQuantileRegressor",
     "skdp.bandit.contextual_bandit": "DPContextualBandit",
     "skdp.estimators.announcements": "Announcements",
     "skdp.estimators.base": "PrivateLinearModel base",
@@ -73,7 +73,7 @@ _BY_MODULE = {
     "skdp.privacy.rows.chunked": "ChunkedRows chunked",
     "skdp.privacy.rows.mapped": "MappedBlock mapped",
     "skdp.privacy.rows.partition": "OpenedPartition partition",
-    "skdp.privacy.rows.predicted_rows": "PredictedRows predicted_rows",
+    "skdp.privacy.rows.predicted_rows": "PredictedBlock PredictedRows predicted_rows",
     "skdp.privacy.rows.privacy_units": "CountingPass PrivacyUnits UnitCounts privacy_units",
     "skdp.privacy.rows.reading": "reading",
     "skdp.privacy.rows.bounded_rows": "BoundedBlock RawBlock bounded_rows",
@@ -88,7 +88,7 @@ _BY_MODULE = {
     "skdp.privacy.streams.visits": "Call Visits visits",
     "skdp.problem.bounds": "RowMap",
     "skdp.problem.column_bounds": "ColumnScaling",
-    "skdp.problem.losses": "Logistic Loss",
+    "skdp.problem.losses": "Logistic Loss Pinball",
     "skdp.problem.mirror_maps": "Entropy",
     "skdp.problem.problem": "Problem",
     "skdp.reporting.budget": "budget",
@@ -105,6 +105,7 @@ _BY_MODULE = {
     "skdp.solvers": "FTRL AccMD OneStep Solver Spider solvers",
     "skdp.solvers.dda": "Run",
     "skdp.solvers.minibatches": "minibatches",
+    "skdp.solvers.quantile_gd": "SharesBelow",
     "planted_bugs.queries": "Mixing",
     "planted_bugs.searches": "searches",
 }
