@@ -45,7 +45,7 @@ from skdp.privacy.queries import (
 from skdp.privacy.rows import CategoryRows, DaskRows, RowStore
 from skdp.privacy.sites import RemoteRows
 from skdp.problem import CountBounds
-from skdp.problem.losses import Huber, Logistic, Softmax
+from skdp.problem.losses import Huber, Logistic, Poisson, Softmax
 from skdp.testing import row_stores
 
 every_query = pytest.mark.parametrize("kind", EXAMPLES, ids=lambda kind: kind.name)
@@ -223,6 +223,8 @@ def derivative(loss, y, z):
     if isinstance(loss, Logistic):
         q = math.exp(-abs(z[0]))
         return [(1 / (1 + q) if z[0] > 0 else q / (1 + q)) - y]
+    if isinstance(loss, Poisson):
+        return [math.exp(min(z[0], 0.0)) - y]
     residual = z[0] - y
     return [max(-loss.delta, min(loss.delta, residual)) if isinstance(loss, Huber) else residual]
 

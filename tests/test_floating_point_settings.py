@@ -19,6 +19,7 @@ from skdp import (
     DPLassoRegressor,
     DPLinearRegression,
     DPLogisticRegression,
+    DPPoissonRegressor,
     DPSVMClassifier,
     audit,
     preprocessing,
@@ -70,6 +71,11 @@ def lasso(**options):
     return DPLassoRegressor(**given | options)
 
 
+def counts(**options):
+    given = {"target_bounds": (0.0, 1.0), "data_norm": 2.0} | SEED
+    return DPPoissonRegressor(**given | options)
+
+
 def machine(**options):
     return DPSVMClassifier(**{"classes": [0, 1], "data_norm": 2.0} | SEED | options)
 
@@ -87,7 +93,8 @@ def search(model, kind=DPGridSearchCV, **options):
 
 def target(model):
     last = getattr(model, "estimator", model)
-    return Y if hasattr(last, "classes") else REAL
+    numbers = np.abs(REAL) if isinstance(last, DPPoissonRegressor) else REAL
+    return Y if hasattr(last, "classes") else numbers
 
 
 def learnt(model):
@@ -175,12 +182,14 @@ MADE = {
     "DPSVMClassifier": machine,
     "DPLinearRegression": linear,
     "DPLassoRegressor": lasso,
+    "DPPoissonRegressor": counts,
 }
 USED = {
     "DPLogisticRegression": PROBABILITIES,
     "DPSVMClassifier": CLASSIFIER_METHODS,
     "DPLinearRegression": ("predict", "score"),
     "DPLassoRegressor": ("predict", "score"),
+    "DPPoissonRegressor": ("predict", "score"),
 }
 # Names of methods, or of functions, and what is done with them.
 ENTRIES = {

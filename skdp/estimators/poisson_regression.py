@@ -24,6 +24,9 @@ from .base import solvers_but
 from .inference import NoInference
 from .regression import PrivateLinearRegressor
 
+# Logarithm of the largest mean that is told from others, and of the inverse of the least.
+_FARTHEST = 700.0
+
 
 class DPPoissonRegressor(PrivateLinearRegressor):
     r"""Differentially private Poisson regression: numbers of events, with exposure.
@@ -245,8 +248,8 @@ class DPPoissonRegressor(PrivateLinearRegressor):
         keep_parameters(self, locals())
 
     def _means(self, scores: np.ndarray) -> np.ndarray:
-        with np.errstate(over="ignore"):
-            return np.exp(scores)
+        # Positive and finite, as deviances need them, whatever noise has made of so few rows.
+        return np.asarray(np.exp(np.clip(scores, -_FARTHEST, _FARTHEST)))
 
     def _problem(self, n_samples: int, bounds: RowBounds) -> Problem:
         target = bounds.target

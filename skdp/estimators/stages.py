@@ -72,7 +72,7 @@ _CHECK_SHARE, _CHECK_TELLS = 0.01, 150.0
 # Bounds for targets that are not given take a larger share, up to a half, if rows are few: without
 # them a fit says nothing.
 _EVIDENCE_FOR_TARGETS, _MOST_FOR_TARGETS = 1500.0, 0.5
-# Noise that a cap on counts brings, in units of what it would be by one release of the whole budget.
+# Noise that a cap on counts brings, in units of that of one release for the whole budget.
 _NOISE_OF_A_CAP = 2.0
 # Share of mu^2 for what weighted rows weigh together, and its largest noise, in rows, at which it
 # is asked; a total that is smaller, in rows, could not be told from zero.

@@ -3,11 +3,13 @@
 from .displays import CalibrationDisplay, ConfusionMatrixDisplay, GroupDisplay, RocCurveDisplay
 from .estimates import (
     Estimate,
+    Mean,
     OutcomeTable,
     difference,
     group_mean_of,
     mean_of,
     of_counts,
+    ratio_of,
 )
 from .evaluate import evaluate
 from .pointwise_models import is_pointwise
@@ -21,6 +23,7 @@ __all__ = [
     "Estimate",
     "Evaluation",
     "GroupDisplay",
+    "Mean",
     "OutcomeTable",
     "RocCurve",
     "RocCurveDisplay",
@@ -31,4 +34,5 @@ __all__ = [
     "is_pointwise",
     "mean_of",
     "of_counts",
+    "ratio_of",
 ]

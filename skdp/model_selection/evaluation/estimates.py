@@ -270,7 +270,7 @@ class Mean(NamedTuple):
 
     @classmethod
     def of(cls, mean: float, square: float, scale: float, ends: tuple[float, float]) -> Mean:
-        """Of released numbers, as for :func:`mean_of`."""
+        """The mean of released numbers, which are those of :func:`mean_of`."""
         half = (ends[1] - ends[0]) / 2
         variance = min(max(square - mean**2 + scale**2, scale / sqrt(2.0)), 1.0)
         return cls(ends[0] + half * (1 + mean), half * sqrt(variance), half * scale)

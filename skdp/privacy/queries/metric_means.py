@@ -231,7 +231,7 @@ def constant_deviance(cap: float, rate: float) -> RowMetric:
 
 
 def deviance_gain(cap: float, rate: float) -> RowMetric:
-    """By how much the deviance is less than that of the public rate."""
+    """Deviance of the public rate less that of the model."""
 
     def of(given: PredictedBlock) -> np.ndarray:
         constant = _deviance(given, cap, np.full(given.y.size, rate))
@@ -288,7 +288,7 @@ def _deviance(given: PredictedBlock, cap: float, rate: np.ndarray) -> np.ndarray
 
 
 def _largest_deviance(cap: float) -> float:
-    """Of as many events as count where as few are expected as count."""
+    """Deviance of as many events as count where as few are expected as count."""
     return 2.0 * cap * (_LEAST_EXPECTED - 1.0 - log(_LEAST_EXPECTED))
 
 
