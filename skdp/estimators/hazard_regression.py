@@ -206,6 +206,7 @@ class DPHazardRegressor(RegressorMixin, PrivateLinearModel):
             if name
             not in ("buffer", "constraint", "fit_intercept", "horizon", "max_visits", "warm_start")
         },
+        "delta": [None, Interval(Real, 0, 1, closed="neither")],
         "alpha": [None, Interval(Real, 0, None, closed="left")],
         "times": [None, "array-like"],
         "max_time": [None, Interval(Real, 1e-50, 1e50, closed="both")],
