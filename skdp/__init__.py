@@ -5,6 +5,7 @@ from typing import Any
 
 from .bandit import DPContextualBandit
 from .estimators import (
+    DPHazardRegressor,
     DPLassoRegressor,
     DPLinearRegression,
     DPLogisticRegression,
@@ -44,6 +45,7 @@ __all__ = [
     "BudgetExceededError",
     "BudgetWarning",
     "DPContextualBandit",
+    "DPHazardRegressor",
     "DPLassoRegressor",
     "DPLinearRegression",
     "DPLogisticRegression",

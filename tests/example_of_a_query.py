@@ -23,7 +23,7 @@ def targets_of(loss, rng, n=4):
     """Codes of classes, or targets of all sizes."""
     if loss.log_means:
         return 10.0 ** rng.uniform(-2, 3, n) * rng.integers(0, 2, n)
-    if loss.of_residuals:
+    if loss.of_residuals or loss.of_times:
         return 10.0 ** rng.uniform(-2, 3, n) * rng.choice([-1.0, 1.0], n)
     return rng.integers(0, max(2, loss.n_scores), n).astype(float)
 

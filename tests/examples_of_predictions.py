@@ -10,6 +10,7 @@ from skdp.privacy.queries import (
     GroupMeansQuery,
     MetricMeansQuery,
     OutcomeCountsQuery,
+    TargetTableQuery,
     absolute_error,
     brier_score,
     clipped_target,
@@ -83,6 +84,21 @@ def crafted_counts():
             yield Example(query, right, np.zeros(N), wrong, np.zeros(N))
 
 
+def random_tables():
+    rng = np.random.default_rng(25)
+    for edges in ((np.array([-1.0, 0.0, 2.0]), np.array([0.5])), (np.empty(0), BOUNDS[:2])):
+        rows = [rows_of_a_regression(rng) for _ in range(2)]
+        yield Example(TargetTableQuery(*map(np.array, edges)), *rows[0], *rows[1])
+
+
+def crafted_tables():
+    """Rows with one target and prediction against rows with another of either."""
+    query = TargetTableQuery(np.array([0.0, 1.0]), np.array([0.0]))
+    low, high = (np.column_stack([np.full(N, sign), np.zeros(N)]) for sign in (-1.0, 1.0))
+    yield Example(query, low, np.full(N, 0.5), high, np.full(N, 0.5))
+    yield Example(query, low, np.full(N, 0.5), low, np.full(N, -0.5))
+
+
 def random_means():
     rng = np.random.default_rng(22)
     losses = (log_loss(0.2), brier_score())
@@ -153,5 +169,6 @@ def crafted_group_means():
 EXAMPLES = {
     GroupMeansQuery: (list(random_group_means()), list(crafted_group_means())),
     OutcomeCountsQuery: (list(random_counts()), list(crafted_counts())),
+    TargetTableQuery: (list(random_tables()), list(crafted_tables())),
     MetricMeansQuery: (list(random_means()), [*crafted_means(), *crafted_events()]),
 }

@@ -15,20 +15,21 @@ from skdp.problem import (
     RowBounds,
     TargetBounds,
 )
-from skdp.problem.losses import Logistic, Poisson, Softmax, Squared
+from skdp.problem.losses import Hazard, Logistic, Poisson, Softmax, Squared
 
 N, D = 4, 3
 TARGET, COUNTS = TargetBounds(-4.0, 4.0), CountBounds(0.0, 2.0)
 SCALING = ColumnScaling.of_bounds(
     ColumnBounds(np.array([-1.0, 0.0, -2e3]), np.array([2.0, 1e-3, 1e3])), sparse=False
 )
+HAZARD = Hazard((0.1, 1.0, 30.0), (0.3, 0.2, 2.0))
 BALANCES = (0.05, 0.5, 1.0)
 
 
 def problems():
     """All losses, with and without an intercept, as rows come and on another scale."""
     kinds = (Squared(), TARGET), (Logistic(), None), (Poisson(), COUNTS), (Softmax(3), None)
-    for loss, target in kinds:
+    for loss, target in (*kinds, (HAZARD, None)):
         for constant in (0.0, 0.7):
             for scaling in (None, SCALING):
                 yield Problem(loss, N, D, RowBounds(2.0, constant, target, scaling=scaling))
@@ -36,10 +37,11 @@ def problems():
 
 def influences(problem, rng):
     """Few and many coordinates, models near zero and far away, and bounds of all sizes."""
-    p = problem.n_parameters
+    p = problem.n_parameters + problem.loss.of_times
+    shape = (p,) if problem.loss.of_times else problem.shape
     for k in (1, p, p + 1):
         for size in (0.0, 0.1, 1e3):
-            matrix, w = rng.normal(size=(p, k)), size * rng.normal(size=problem.shape)
+            matrix, w = rng.normal(size=(p, k)), size * rng.normal(size=shape)
             alpha, score = 10.0 ** rng.uniform(-2, 2, size=2)
             scale = 10.0 ** rng.uniform(-2, 1) if problem.loss.squared else 1.0
             yield InfluenceBounds(w, matrix, alpha, score, scale)
@@ -134,6 +136,19 @@ def crafted_classes():
     return [torn(*sizes, c) for c in BALANCES for sizes in ((1.0, 3.0), (5.0, 15.0))]
 
 
+def timed(scale=1.0):
+    """People of opposite places, there to the end of one period or of two: all but at the bound.
+
+    Theorem I5 is not attained, as curvature and score of a row are along one direction nearly.
+    """
+    problem = Problem(Hazard((1.0, 2.0), (0.75, 16.0)), N, D, RowBounds(20.0))
+    matrix = scale * np.array([[0.18, -2.42], [-0.11, 0.16], [0.0, 0.0], [0.08, -2.43]])
+    influence = InfluenceBounds(np.zeros(D + 1), matrix, 1.0, 0.577)
+    query = ScoreAndCurvatureQuery(problem, influence, 0.5)
+    X, other_X = tiled(1.0, 0.0, 0.0), tiled(0.0, 1.0, 0.0)
+    return Example(query, X, np.full(N, -2.0), other_X, np.full(N, -1.0))
+
+
 def crafted_moments():
     """Orthogonal scores at the bound, of a row that is weighted and clipped and one that is not."""
     within = 1 - 1e-6
@@ -157,6 +172,12 @@ def crafted_moments():
         query = ScoreMomentsQuery(problem, influence, wrong, factor)
         X, other_X = tiled(90.0, 0.0, 1e-6), tiled(0.0, within * 2 / 3, 1e-6)
         yield Example(query, X, np.zeros(N), other_X, np.zeros(N))
+        # The same of times: weighed where risks are even, and seen to the end at a high one.
+        problem, wrong = Problem(HAZARD, N, D, RowBounds(2.0)), np.array([0.0, 0.0, 1e9, 0.0])
+        influence = InfluenceBounds(np.zeros(D + 1), np.eye(D + 1), 1e9, 2.0)
+        query = ScoreMomentsQuery(problem, influence, wrong, factor)
+        X, other_X = tiled(90.0, 0.0, 1e-6), tiled(0.0, 2.0 * within, 1e-6)
+        yield Example(query, X, np.full(N, -99.0), other_X, np.full(N, -99.0))
 
 
 EXAMPLES = {

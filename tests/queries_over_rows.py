@@ -32,6 +32,7 @@ from skdp.privacy.queries import (
     MetricMeansQuery,
     OutcomeCountsQuery,
     ScoreMomentsQuery,
+    TargetTableQuery,
 )
 from skdp.problem import CountBounds, Problem
 
@@ -42,7 +43,7 @@ except ImportError:
 
 DASK = dask is not None
 QUERIES = {kind.name: kind for kind in EXAMPLES}
-ABOUT_PREDICTIONS = OutcomeCountsQuery, MetricMeansQuery, GroupMeansQuery
+ABOUT_PREDICTIONS = OutcomeCountsQuery, TargetTableQuery, MetricMeansQuery, GroupMeansQuery
 # Shares of people, and weights times them, are multiples of 2^-26: by so much of a unit they may
 # differ from what they stand for.
 GRID = 1e-6

@@ -56,7 +56,7 @@ NOT_FOR_PRIVATE_MODELS = {
 
 def not_for(estimator):
     """Checks that the estimator fails."""
-    if is_classifier(estimator) or estimator.target_bounds is not None:
+    if is_classifier(estimator) or getattr(estimator, "target_bounds", 0) is not None:
         return NOT_FOR_PRIVATE_MODELS
     # So few rows do not show their targets: all fits predict 0, and with all weights.
     return {c: why for c, why in NOT_FOR_PRIVATE_MODELS.items() if why is not _EQUIVALENT}
@@ -127,5 +127,7 @@ def test_default_budgets_claim_a_poor_score_on_few_rows(estimator):
         assert tags.classifier_tags.poor_score
     else:
         assert tags.regressor_tags.poor_score
-        assert not get_tags(estimator(epsilon=100.0)).regressor_tags.poor_score
+        # A concordance is no share of a variance.
+        ranks = estimator is skdp.DPHazardRegressor
+        assert get_tags(estimator(epsilon=100.0)).regressor_tags.poor_score is ranks
         check_regressors_train(estimator.__name__, estimator(epsilon=100.0))

@@ -14,6 +14,7 @@ import pytest
 
 from skdp.problem import losses
 from skdp.problem.losses import (
+    Hazard,
     Hinge,
     Huber,
     HuberisedHinge,
@@ -47,7 +48,10 @@ class Example:
 NOT_FINITE = (np.nan, np.inf, -np.inf)
 TWO, THREE = (0.0, 1.0), (0.0, 1.0, 2.0)
 NO_CLASS = (73.25, 4.0, 0.5, -1.0, *NOT_FINITE)
+# Events and last sights within, at ends of and beyond periods.
+TIMES = (0.5, 1.0, 1.01, 1.6, 4.0, -0.4, -1.0, -1.3, -2.0, -9.0)
 EXAMPLES = [
+    Example(Hazard((1.0, 1.1, 2.0), (1.0, 0.05, 0.3)), TIMES, NOT_FINITE),
     Example(Hinge(), TWO, NO_CLASS),
     Example(Huber(), (-1.5, 0.0, 2.0), NOT_FINITE),
     Example(Huber(0.25), (-1.5, 0.0, 2.0), NOT_FINITE),

@@ -24,6 +24,7 @@ from sklearn.base import BaseEstimator, clone
 import skdp
 from skdp import (
     DPContextualBandit,
+    DPHazardRegressor,
     DPLassoRegressor,
     DPLinearRegression,
     DPLogisticRegression,
@@ -178,6 +179,7 @@ LEARNERS = {
     "lasso": regressor(DPLassoRegressor),
     "quantiles": regressor(DPQuantileRegressor, quantile=[0.1, 0.9]),
     "counts": regressor(DPPoissonRegressor),
+    "hazards": DPHazardRegressor(**FAST, data_norm=2.0, max_time=9.0),
     "grid": DPGridSearchCV(classifier(), {"C": [0.5, 1.0]}, epsilon=20.0),
     "random": DPRandomizedSearchCV(regressor(), {"alpha": [0.5, 1.0]}, epsilon=20.0, n_iter=2),
     "standard scaler": DPStandardScaler(bounds=(-1, 1)),

@@ -5,6 +5,7 @@ from .base import PrivateLinearModel
 from .checkpoints import load_checkpoint, save_checkpoint
 from .choices import choose, choose_for_stream, choose_preconditioner
 from .forecast import REGIMES
+from .hazard_regression import DPHazardRegressor
 from .lasso import DPLassoRegressor
 from .linear_regression import DPLinearRegression
 from .logistic_regression import DPLogisticRegression
@@ -33,6 +34,7 @@ __all__ = [
     "Announcements",
     "ClassCounts",
     "Coordinates",
+    "DPHazardRegressor",
     "DPLassoRegressor",
     "DPLinearRegression",
     "DPLogisticRegression",

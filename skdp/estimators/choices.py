@@ -33,6 +33,9 @@ _MOST_ROWS_OF_W = 2000
 # n mu from which the bias of clipped margins, which grows with the labels that are wrong or a
 # matter of chance, costs more than weights that are blind for labels lose where a class is rare.
 _BLIND_FOR_LABELS = 10_000.0
+# Rows times mu, in units of p^1.5, from which 'auto' takes the solver with intervals for times, and
+# its largest p.
+_EVIDENCE_OF_ERRORS, _MOST_WITH_ERRORS = 100.0, 100
 # Bound on the noise of scores with many features, among which that of tables would be too large.
 _SCORE_NOISE_OF_WIDE = 1.5
 
@@ -201,6 +204,21 @@ def settled_calculus(
 def named(solver: str | Solver) -> Solver:
     """A solver that an option string names, or the one that is given."""
     return solver if isinstance(solver, Solver) else kind_of(solver)()
+
+
+def tells_errors(problem: Problem, mu: float) -> bool:
+    """Tell whether ``'auto'`` is the solver with intervals, for times to an event.
+
+    Parameters
+    ----------
+    problem : Problem
+        Loss and public sizes.
+    mu : float
+        Gaussian-DP parameter of the whole budget.
+    """
+    few = problem.sites is None and not problem.wide and problem.n_rows <= _MOST_WITH_ERRORS
+    needed = _EVIDENCE_OF_ERRORS * (problem.n_rows + 1) ** 1.5
+    return problem.loss.of_times and few and problem.n_actual * mu >= needed
 
 
 def planned_mu(model: Any) -> float:

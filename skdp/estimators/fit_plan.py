@@ -35,6 +35,7 @@ from .stages import (
     ScoreScale,
     Solve,
     Stage,
+    SurvivalCurve,
     TargetCheck,
     TargetMean,
     TargetRange,
@@ -136,6 +137,8 @@ class FitPlan(PrivacyTerms):
     def __str__(self) -> str:
         several = "" if self.n_targets in (None, 1) else f" of {self.n_targets} targets together"
         kind = f"regression{several}" if self.n_classes is None else f"{self.n_classes} classes"
+        if self.stage(SurvivalCurve) is not None:
+            kind = "times to an event"
         number = "a stream of" if self.n_samples is None else f"{self.n_samples:,}"
         rows = f"{number} {self.unit.plural}"
         how = [word for word in ("sparse", "weighted") if getattr(self, word)]
@@ -251,13 +254,16 @@ def plan_fit(case: Case) -> FitPlan:
         return _plan_pure(case)
     scales = ColumnRanges.wanted(case)
     norm, targets = DataNorm.wanted(case, scales), TargetRange.wanted(case)
-    bounds = [b for b in (scales, norm, targets, TargetCheck.wanted(case)) if b is not None]
+    times, check = SurvivalCurve.wanted(case), TargetCheck.wanted(case)
+    bounds = [b for b in (scales, norm, targets, check, times) if b is not None]
     left = 1 - case.weighted * TOTAL_SHARE - sum(stage.share for stage in bounds)
     if case.asked != "auto":
         refuse(model, of_named_solver(case, named(case.asked)))
     coordinates = Coordinates.wanted(case, left, settled=norm is None and targets is None)
     acts = coordinates is not None and coordinates.acts
     solver, reason = choose(case.asked, problem, conditioned=acts, started=started)
+    if reason is None and model._batch_solver == "auto":
+        reason = "rows and budget are enough for intervals"
     counts = ClassCounts.wanted(case, solver)
     left *= 1 - (0.0 if counts is None else counts.share)
     # With weights of classes few steps lose .01 of balanced accuracy where one class is rare.
@@ -337,11 +343,12 @@ def _made(
 ) -> FitPlan:
     """The plan of stages, with the public facts of the problem and the budget."""
     model, problem = case.model, case.problem
+    classes = case.classifies and not problem.loss.of_times
     return FitPlan(
         estimator=type(model).__name__,
         n_samples=problem.n_samples,
         n_features=problem.n_features,
-        n_classes=max(2, problem.loss.n_scores) if case.classifies else None,
+        n_classes=max(2, problem.loss.n_scores) if classes else None,
         n_targets=None if case.classifies else _targets_of(problem),
         sparse=problem.sparse,
         weighted=case.weighted,

@@ -138,6 +138,8 @@ class Inference:
         first, one class after another; see :meth:`of_class`.
     counted : str, default='rows'
         What ``nobs`` counts, in the plural.
+    ratio : str, optional
+        What the exponential of a coefficient is called, where the summary has a column of them.
     """
 
     names: tuple[str, ...]
@@ -153,6 +155,7 @@ class Inference:
     model: str
     classes: tuple[Any, ...] = ()
     counted: str = "rows"
+    ratio: str | None = None
 
     def of_class(self, label: Any) -> Inference:
         """One of several classes against the first: coefficients of the log-odds of the two.
@@ -369,7 +372,9 @@ class Summary:
     @property
     def _head(self) -> tuple[str, ...]:
         low, high = self._alpha / 2, 1 - self._alpha / 2
-        return ("", "coef", "std err", "privacy", "z", "P>|z|", f"[{low:.3g}", f"{high:.3g}]")
+        head = ("", "coef", "std err", "privacy", "z", "P>|z|", f"[{low:.3g}", f"{high:.3g}]")
+        ratio = self._inference.ratio
+        return head if ratio is None else (*head, ratio, head[-2], head[-1])
 
     @property
     def _rows(self) -> list[tuple[str, ...]]:
@@ -377,10 +382,14 @@ class Summary:
         columns = (of.params, of.bse, of.noise_share, of.tvalues, of.pvalues)
         ends = of.conf_int(self._alpha)
         table = zip(of.names, *columns, *ends.T, strict=True)
-        return [
+        rows: list[tuple[str, ...]] = [
             (name, _number(b), _number(se), _share(noise), _z(z), _p(p), _number(lo), _number(hi))
             for name, b, se, noise, z, p, lo, hi in table
         ]
+        if of.ratio is None:
+            return rows
+        ratios = np.exp(np.column_stack([of.params, ends]))
+        return [(*row, *map(_number, found)) for row, found in zip(rows, ratios, strict=True)]
 
     @property
     def _notes(self) -> list[str]:
@@ -477,8 +486,9 @@ def inference(model: Any) -> Inference:
         check_is_fitted(model)
         if not isinstance(getattr(type(model), "inference_", None), NoInference):
             raise ValueError(
-                "inference needs DPLinearRegression or DPLogisticRegression with "
-                f"solver='one_step', or a pipeline that ends in one, got {type(model).__name__}."
+                "inference needs DPLinearRegression, DPLogisticRegression or DPHazardRegressor "
+                "with solver='one_step', or a pipeline that ends in one, got "
+                f"{type(model).__name__}."
             )
         found: Inference = model.inference_
         return found
@@ -524,6 +534,9 @@ def published_inference(
     coef, intercept = problem.in_user_coordinates(np.eye(problem.n_rows))
     T = np.vstack([coef, intercept]) if problem.n_rows > d else coef
     classes: tuple[Any, ...] = ()
+    if problem.loss.of_times:
+        # The intercept belongs to the baseline.
+        T = T[:d]
     if target is not None:
         T = target.half_width * T
     if problem.loss.n_scores > 1:
@@ -555,6 +568,7 @@ def published_inference(
         model=type(model).__name__,
         classes=classes,
         counted=counted,
+        ratio="hazard ratio" if problem.loss.of_times else None,
     )
     who, hidden = type(model).__name__, int(np.sum(~found.trusted))
     if hidden:

@@ -54,6 +54,10 @@ class DataOpener(ABC):
         ``y`` is None if targets come in chunks.
         """
 
+    def _flat(self, y: Any) -> Any:
+        """Targets as a vector, or a table of several, of however many columns they are told by."""
+        return y
+
     @property
     def _n_outputs(self) -> int | None:
         """Number of scores that a row has, if it does not follow from classes."""
@@ -69,6 +73,7 @@ class DataOpener(ABC):
         self, X: Any, y: Any, sample_weight: Any = None, privacy_unit: Any = None
     ) -> tuple[RowStore, np.dtype]:
         """Validate the data, and let the kernel lay them in a row store."""
+        y = self._flat(y)
         if isinstance(X, DaskSites):
             refuse(self, of_dask_sites(self, y, sample_weight))
             self.delta_ = X.delta if self.delta is None else self.delta_

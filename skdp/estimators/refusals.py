@@ -192,6 +192,11 @@ def of_solver(case: Case, solver: Solver) -> Iterator[str]:
             "rows, not for all rows of a privacy unit together. Use another solver, such as 'gd' "
             "or 'auto'."
         )
+    if problem.sites is not None and problem.loss.of_times:
+        yield (
+            "needs rows at one place, because its baseline is a life table of all of them, got "
+            "rows at several sites. Leave sites out."
+        )
     if problem.sites is not None and not solver.federated:
         yield (
             "needs a solver for rows at several sites, given by sites or DaskSites, got "

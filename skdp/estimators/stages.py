@@ -44,7 +44,8 @@ from ..solvers.preconditioning import (
     with_target_mean,
 )
 from ..solvers.temperature import Temperature, plan_temperature
-from .choices import choose_preconditioner, named, planned_mu
+from .choices import choose_preconditioner, named, planned_mu, tells_errors
+from .life_table import private_baseline
 from .progress import EarlierModel
 from .range_finding import (
     private_cap_on_counts,
@@ -79,6 +80,8 @@ TOTAL_SHARE, _VISIBLE, _LEAST_TOTAL = 0.01, 0.1, 1e-6
 # Weights are light if they add up to less than this share of the largest that are allowed, as far
 # as so many standard deviations of noise tell.
 _LIGHT, _CERTAIN = 0.05, 2.0
+# Share of mu^2 for a life table, and more where nobody says how long times are.
+_LIFE_TABLE_SHARE, _OF_LONGEST_TIME = 0.08, 0.04
 # Share of the budget that a perturbed minimum has to keep, with room for rounding.
 _MORE_THAN_HALF = 0.52
 
@@ -120,8 +123,12 @@ class Case:
 
     @property
     def asked(self) -> str | Solver:
-        """Solver, or its name, as parameters give it."""
-        return self.model._batch_solver
+        """Solver, or its name, as parameters give it; for times, by whether errors can be told."""
+        asked = self.model._batch_solver
+        whole = self.unit is PrivacyUnit.ROW and self.model.precondition in (None, "auto")
+        if asked == "auto" and whole and tells_errors(self.problem, self.mu):
+            return "one_step"
+        return asked
 
     @property
     def adjacency(self) -> Adjacency:
@@ -492,6 +499,28 @@ class ClassCounts(Stage):
 
     def __str__(self) -> str:
         return f"class counts, up to {self.share:.0%} of the rest"
+
+
+@dataclass(frozen=True)
+class SurvivalCurve(Stage):
+    """A life table: survival of all people together, the baseline to which features add."""
+
+    purpose = bound = "survival curve"
+
+    @classmethod
+    def wanted(cls, case: Case) -> Self | None:
+        """None unless targets are times."""
+        if not case.problem.loss.of_times:
+            return None
+        unknown = case.model.times is None and case.model.max_time is None
+        return cls(_LIFE_TABLE_SHARE + unknown * _OF_LONGEST_TIME)
+
+    def run(self, fit: FitState, oracle: Oracle) -> None:
+        """Put the baseline into the loss."""
+        model, budget = fit.model, fit.budget.fraction(self.share)
+        times, longest = model._cut_points(), model.max_time
+        loss = private_baseline(oracle, budget, fit.n_samples, times, longest)
+        fit.problem = replace(fit.problem, loss=loss)
 
 
 @dataclass(frozen=True)

@@ -39,6 +39,7 @@ from .queries.counts import (
     HistogramQuery,
     Outcome,
     OutcomeCountsQuery,
+    TargetTableQuery,
     TotalWeightQuery,
 )
 from .queries.gradient import GradientNormQuery, GradientQuery, InterceptGradientQuery
@@ -605,6 +606,13 @@ class Oracle(ABC):
         See :class:`OutcomeCountsQuery`.
         """
         return self._noisy(OutcomeCountsQuery(of, n_classes, n_groups, edges, of_class), spend)
+
+    @final
+    def target_table(
+        self, edges_of_targets: np.ndarray, edges_of_predictions: np.ndarray, *, spend: Spend
+    ) -> Noisy:
+        """Noisy numbers of test rows by target and prediction. See :class:`TargetTableQuery`."""
+        return self._noisy(TargetTableQuery(edges_of_targets, edges_of_predictions), spend)
 
     @final
     def metric_means(

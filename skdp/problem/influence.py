@@ -30,10 +30,18 @@ class InfluenceBounds:
     .. math:: \omega = \min\Bigl(1,\; \frac{\alpha}{|\sum_c p_c g_c g_c'|_F},\;
               \frac{G}{\max_c |g_c|}\Bigr).
 
+    For the hazard loss a row has the coordinates ``u_j = u + s_j a`` in period j, where s is the
+    trend of the loss over periods and the last row a of the matrix belongs to its slope, the last
+    entry of w. With the expected slope ``e_j`` of the loss in each period for somebody who is there
+    to the end, and minus the derivative ``r_j`` by periods of any target y,
+
+    .. math:: \omega = \min\Bigl(1,\; \frac{\alpha}{\sum_j e_j |u_j|^2},\;
+              \frac{G}{\max_y |\sum_j r_j u_j|}\Bigr).
+
     Parameters
     ----------
     w : ndarray of shape (p,) or (p, K)
-        Model at which rows are weighed.
+        Model at which rows are weighed; for the hazard loss the slope of the trend is the last.
     matrix : ndarray of shape (p, k) or (p K, k)
         Coordinates of rows; one after another for the classes of each row of w.
     curvature : float

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
-from math import inf, isnan, sqrt
+from math import exp, inf, isnan, sqrt
 from typing import ClassVar, final
 
 import numpy as np
-from scipy.special import expit
+from scipy.special import exp1, expit
 
 from ..validation import check_integers, numbers_in, settle_numbers, shown
 
 __all__ = [
+    "Hazard",
     "Hinge",
     "Huber",
     "HuberisedHinge",
@@ -34,6 +35,8 @@ __all__ = [
 _EPS = float(np.finfo(np.float64).eps)
 # Widths that are neither lost nor overflow when they are squared.
 _LEAST, _LARGEST = 1e-50, 1e50
+# Logarithms of arguments below which exponential integrals are their first terms to all digits.
+_TINY, _TINY_LOG, _SMALL_LOG = 1e-300, -40.0, -11.0
 
 
 class Loss(ABC):
@@ -49,9 +52,10 @@ class Loss(ABC):
     it is a function of the difference of target and score, as for regression; ``squared``, that it
     is half the square of that difference; ``log_odds``, that the scores that minimise it are
     log-odds of the classes, and ``log_means``, that they are logarithms of means of the targets;
-    ``family``, which default hyperparameters suit it, one of ``'logistic'``, ``'counts'``,
-    ``'hinge'``, ``'squared_hinge'`` and ``'residuals'``, which takes any loss;
-    ``quantiles``, which quantiles of the target minimise it, if it is about quantiles.
+    ``of_times``, that targets are times to an event; ``family``, which default hyperparameters suit
+    it, one of ``'logistic'``, ``'counts'``, ``'hinge'``, ``'squared_hinge'`` and ``'residuals'``,
+    which takes any loss; ``quantiles``, which quantiles of the target minimise it, if it is about
+    quantiles.
 
     Arrays are in double precision: targets have shape (m,), or (m, n_scores) for a loss of
     ``vector_targets``; scores have shape (m,) if ``n_scores`` is 1 and (m, n_scores) otherwise.
@@ -62,6 +66,7 @@ class Loss(ABC):
     log_odds: ClassVar[bool] = False
     log_means: ClassVar[bool] = False
     vector_targets: ClassVar[bool] = False
+    of_times: ClassVar[bool] = False
     quantiles: tuple[float, ...] = ()
 
     @property
@@ -1048,3 +1053,180 @@ class OneVsRest(_SumOfLosses):
 
     def _valid(self, y: np.ndarray) -> np.ndarray:
         return (y >= 0) & (y < self.n_classes) & (np.floor(y) == y)
+
+
+@dataclass(frozen=True)
+class Hazard(Loss):
+    r"""Loss of a time to an event in periods, with the complementary log-log link.
+
+    The hazard of period j at score z is ``1 - exp(-h_j e^z)`` with a public baseline h, so that z
+    is the log of a hazard ratio as in a grouped Cox model, and ``S_j = exp(-H_j e^z)``, with
+    ``H_j = h_1 + ... + h_j``, is the probability of no event up to the end of period j. A target is
+    the time of an event in period k, whose derivative is ``1 - S_{k-1} - S_k``, or minus the time
+    at which somebody was last seen without one: at the end of period k the derivative is
+    ``1 - S_k``, and between ends it is linear in time. All later times count as the last end.
+
+    This is the score of the model, each period of it weighed by the probability to be without an
+    event at a point within it: that of Peto and Peto's generalised Wilcoxon test. Its mean is zero
+    if the model holds, whatever the features and the censoring; the weight makes it bounded, where
+    the score of the model itself grows without bound with ``e^z``.
+
+    ``lipschitz`` is 1, approached for long survival at a high risk. The second derivative is
+    ``x e^-x`` at ``x = H_k e^z``, plus the same at ``H_{k-1} e^z`` for an event, so that
+    ``smoothness`` is ``2 / e``, approached for an event in a short period at the end of a long
+    time.
+
+    Parameters
+    ----------
+    times : tuple of float
+        Ends t_1 < ... < t_K of the periods, positive; the first begins at 0.
+    hazards : tuple of float
+        Baseline h of each period, positive: the integral over it of the hazard at score 0.
+
+    References
+    ----------
+    Prentice and Gloeckler (1978), grouped Cox model; Peto and Peto (1972).
+    """
+
+    times: tuple[float, ...]
+    hazards: tuple[float, ...]
+
+    of_times: ClassVar[bool] = True
+    family: ClassVar[str] = "logistic"
+    n_scores: ClassVar[int] = 1
+    lipschitz: ClassVar[float] = 1.0
+    smoothness: ClassVar[float] = 2.0 * exp(-1.0)
+    convex: ClassVar[bool] = True
+    targets: ClassVar[str] = "finite: the time of an event, or minus the time of the last sight"
+
+    def __post_init__(self) -> None:
+        t, h = numbers_in(self.times), numbers_in(self.hazards)
+        sound = t is not None and h is not None and t.ndim == 1 and t.shape == h.shape and t.size
+        if (
+            t is None
+            or h is None
+            or not (sound and np.all(np.diff(t, prepend=0.0) > 0) and np.isfinite(t[-1]))
+        ):
+            raise ValueError(
+                "Hazard needs the ends of periods, positive, finite and increasing, and as many "
+                f"hazards, got {shown(self.times)} and {shown(self.hazards)}."
+            )
+        if not np.all((h >= _LEAST) & (h <= _LARGEST)):
+            raise ValueError(
+                f"Hazard needs hazards between {_LEAST} and {_LARGEST}, got {shown(self.hazards)}."
+            )
+
+    @property
+    def trend(self) -> np.ndarray:
+        """Places of the periods from -1 to 1, shape (K,): the shape of :meth:`tilted`."""
+        K = len(self.times)
+        return np.linspace(-1.0, 1.0, K) if K > 1 else np.zeros(1)
+
+    def tilted(self, slope: float) -> Hazard:
+        """The loss with hazards that rise by a factor ``e^slope`` at the end and fall at the start.
+
+        Parameters
+        ----------
+        slope : float
+            Log of the factor; held to where hazards are numbers.
+        """
+        h = np.array(self.hazards) * np.exp(np.clip(slope, -50.0, 50.0) * self.trend)
+        return replace(self, hazards=tuple(np.clip(h, _LEAST, _LARGEST).tolist()))
+
+    def survival(self, z: np.ndarray) -> np.ndarray:
+        """Probabilities of no event up to the ends of the periods, shape (m, K).
+
+        Parameters
+        ----------
+        z : ndarray of shape (m,)
+            Scores.
+        """
+        with np.errstate(over="ignore"):
+            return np.exp(-np.exp(z)[:, None] * np.cumsum(self.hazards))
+
+    def value(self, y: np.ndarray, z: np.ndarray) -> np.ndarray:
+        """Integral of the derivative; linear in z far from zero."""
+        part, event, before, after = self._placed(y)
+        event_value = _rising(before, z) + _falling(after, z)
+        seen = (1.0 - part) * _rising(before, z) + part * _rising(after, z)
+        return np.where(event, event_value, seen)
+
+    def derivative(self, y: np.ndarray, z: np.ndarray) -> np.ndarray:
+        """Score of the row, weighed by survival, with the sign of a loss; in (-1, 1)."""
+        part, event, before, after = self._placed(y)
+        with np.errstate(over="ignore", invalid="ignore"):
+            risk = np.exp(z)
+            gone = np.where(before > 0, -np.expm1(-before * risk), 0.0)
+            left = np.exp(-after * risk)
+            return np.where(event, gone - left, gone + part * (1.0 - gone - left))
+
+    def worst_derivative(self, z: np.ndarray) -> np.ndarray:
+        """Size for an event in the first period, or for none in all of them."""
+        left = self.survival(z)
+        return np.maximum(left[:, 0], 1.0 - left[:, -1])
+
+    def by_period(self, y: np.ndarray, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Minus the derivative and its expected slope, by periods, each of shape (m, K).
+
+        The first sums to minus the derivative. The second is at most ``h_j e^z S_j`` and sums to
+        less than 1.
+
+        Parameters
+        ----------
+        y, z : ndarray of shape (m,)
+            Targets and scores.
+        """
+        (m,), K = z.shape, len(self.times)
+        place, part, event = self._periods(y)
+        under = np.where(np.arange(K) < place[:, None], 1.0, 0.0)
+        under[np.arange(m), place] = part
+        S = np.column_stack([np.ones(m), self.survival(z)])
+        score = under * (S[:, 1:] - S[:, :-1])
+        score[event, place[event]] = S[event, place[event] + 1]
+        return score, under * self.slopes(z)
+
+    def slopes(self, z: np.ndarray) -> np.ndarray:
+        """Expected slopes of the derivative in the periods of who is there to the end, (m, K)."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            slopes = np.exp(z)[:, None] * np.array(self.hazards) * self.survival(z)
+        # Infinite risk and no survival.
+        slopes[np.isnan(slopes)] = 0.0
+        return slopes
+
+    def _periods(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Last period of each row, the part of it that the row was there, and who has an event."""
+        ends, t = np.array(self.times), np.abs(y)
+        place = np.searchsorted(ends, t)
+        late = place == len(ends)
+        place[late] -= 1
+        starts = np.concatenate([[0.0], ends[:-1]])
+        event = ~(np.signbit(y) | late)
+        part = (np.fmin(t, ends[-1]) - starts[place]) / (ends - starts)[place]
+        return place, np.where(event, 1.0, part), event
+
+    def _placed(self, y: np.ndarray) -> tuple[np.ndarray, ...]:
+        """Part of the last period, events, and cumulated hazards before and after that period."""
+        place, part, event = self._periods(y)
+        H = np.concatenate([[0.0], np.cumsum(self.hazards)])
+        return part, event, H[place], H[place + 1]
+
+    def _valid(self, y: np.ndarray) -> np.ndarray:
+        return np.isfinite(y)
+
+
+def _falling(hazard: np.ndarray, z: np.ndarray) -> np.ndarray:
+    """Exponential integral ``E_1(H e^z)``, whose derivative in z is ``-exp(-H e^z)``."""
+    log_x = np.log(hazard) + z
+    with np.errstate(over="ignore"):
+        x = np.exp(log_x)
+    return np.where(log_x < _TINY_LOG, -np.euler_gamma - log_x + x, exp1(np.maximum(x, _TINY)))
+
+
+def _rising(hazard: np.ndarray, z: np.ndarray) -> np.ndarray:
+    """Integral ``E_1(x) + log x + gamma`` with ``x = H e^z``, 0 for H = 0."""
+    with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
+        log_x = np.log(hazard) + z
+        x = np.exp(log_x)
+        large = exp1(np.maximum(x, _TINY)) + log_x + np.euler_gamma
+        small = x - np.square(x) / 4
+    return np.where(log_x < _SMALL_LOG, small, large)

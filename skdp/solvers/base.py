@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self, final
 
 import numpy as np
@@ -49,6 +49,12 @@ class Uncertainty:
     last_step: float
     shares: Mapping[str, tuple[float, float]] = field(default_factory=dict)
 
+    def of_first(self, p: int) -> Uncertainty:
+        """Uncertainty of the first p entries alone."""
+        kept = {name: getattr(self, name)[:p, :p] for name in ("sampling", "noise")}
+        drawn = None if self.drawn is None else self.drawn[:p, :p]
+        return replace(self, drawn=drawn, loose=self.loose[:p], firm=self.firm[:p], **kept)
+
 
 @dataclass(frozen=True, eq=False)
 class Solution:
@@ -62,11 +68,14 @@ class Solution:
         Number of iterations, a function of public facts and released answers.
     uncertainty : Uncertainty, optional
         Covariance of the solution, if the solver knows it.
+    loss : Loss, optional
+        The loss with parameters of its own that the solver has found, if it has.
     """
 
     w: np.ndarray
     n_iter: int
     uncertainty: Uncertainty | None = None
+    loss: Loss | None = None
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from sklearn.linear_model import LogisticRegression
 
 from skdp import (
     DPContextualBandit,
+    DPHazardRegressor,
     DPLogisticRegression,
     DPSVMClassifier,
 )
@@ -290,3 +291,21 @@ def test_progress_is_printed_if_asked_for(sees, capsys):
         audit(logistic(), X, LABELS, sees=sees, runs=10, **options)
         printed = "".join(capsys.readouterr())
         assert ("[Parallel(n_jobs=1)]" in printed) == bool(verbose)
+
+
+def test_answers_about_times_to_an_event_tell_as_much_as_claimed():
+    """The life table and gradients, of an event in the first period against none in all of them."""
+    times = np.array([1.0, -9.0, 1.0, -9.0])
+    model = DPHazardRegressor(
+        epsilon=1.0,
+        delta=1e-5,
+        data_norm=1.0,
+        times=[1.0, 2.0],
+        precondition=None,
+        solver=GD(steps=5, clip=0.25),
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        result = audit(model, X, times, sees="queries", runs=20_000)
+    assert not result.at(SURE).refuted
+    assert result.epsilon > 0.6

@@ -12,6 +12,7 @@ import pytest
 import scipy.sparse as sp
 
 from skdp import (
+    DPHazardRegressor,
     DPLassoRegressor,
     DPLinearRegression,
     DPLogisticRegression,
@@ -106,6 +107,8 @@ def check_replay(model, X, y, other=None, **public):
         (DPPoissonRegressor(epsilon=20.0, fit_intercept=False, solver="spider"), count_data),
         (DPQuantileRegressor(epsilon=20.0, quantile=[0.1, 0.5, 0.9]), real_data),
         (DPQuantileRegressor(data_norm=3.0, target_bounds=(-5, 15), alpha=0.1), real_data),
+        (DPHazardRegressor(epsilon=20.0), real_data),
+        (DPHazardRegressor(epsilon=20.0, times=[1.0, 5.0, 9.0], solver="gd"), real_data),
         (DPLassoRegressor(feature_bound=1.0, target_bounds=(-5, 15)), real_data),
         (DPSVMClassifier(classes=[0, 1, 2], data_norm=3.0, delta=0), several_data),
         (DPSVMClassifier(classes=[0, 1], data_norm=3.0), binary_data),

@@ -22,6 +22,7 @@ from skdp.privacy.queries import (
     MetricMeansQuery,
     OutcomeCountsQuery,
     RowMetric,
+    TargetTableQuery,
     brier_score,
 )
 from skdp.privacy.rows import Predictor, predicted_rows
@@ -175,6 +176,11 @@ def by_class_alone(honest, part):
     return None if honest(part) is None else []
 
 
+def counted_by_both(honest, self, block):
+    found = honest(self, block)
+    return found + found.sum(axis=0) + found.sum(axis=1, keepdims=True)
+
+
 TOLD = "more was told than was charged"
 MIXED = {
     "wild": 1e6,
@@ -187,6 +193,8 @@ crafted = partial(partial, examples_move_within_their_sensitivity)
 MOVES = partial(partial, evaluations_move_within_their_sensitivity)
 BUGS = (
     Bug("outcomes priced as if a row were in one count only", {"CellsQuery.sensitivity": gives(1.0)}, crafted(OutcomeCountsQuery), TOO_FAR),
+    Bug("a table of targets priced as if a row were in one cell only", {"CellsQuery.sensitivity": gives(1.0)}, crafted(TargetTableQuery), TOO_FAR),
+    Bug("a row in the cells of its target and of its prediction", {"TargetTableQuery._of_block": counted_by_both}, crafted(TargetTableQuery), TOO_FAR),
     Bug("metrics that share one sensitivity", {"MetricMeansQuery.sensitivity": times(sqrt(1 / 3))}, crafted(MetricMeansQuery), TOO_FAR),
     Bug("metrics that are not clipped to their range", {"metric_means._in_units": lambda _, values, low, high: (2 * values - low - high) / (high - low)}, MOVES(Fixed(), LYING, -50.0), "moved by"),
     Bug("a block that is lost with one of its rows", {"PredictedRows._of_block": out_of_the_block}, MOVES(Panicking(), GUESSES), "moved by"),

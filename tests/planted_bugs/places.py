@@ -53,7 +53,7 @@ _BY_MODULE = {
     "skdp.privacy.queries.base": "CellsQuery queries",
     "skdp.privacy.queries.categories": "CategoryCountsQuery",
     "skdp.privacy.queries.columns": "ColumnCellsQuery ColumnMomentsQuery ColumnTreeQuery MagnitudeVotesQuery UnitMoments columns",
-    "skdp.privacy.queries.counts": "HistogramQuery OutcomeCountsQuery",
+    "skdp.privacy.queries.counts": "HistogramQuery OutcomeCountsQuery TargetTableQuery",
     "skdp.privacy.queries.gradient": "GradientNormQuery GradientQuery InterceptGradientQuery",
     "skdp.privacy.queries.gradient_difference": "GradientDifferenceQuery gradient_difference",
     "skdp.privacy.queries.gradient_sizes": "GradientAndShareQuery GradientSizesQuery",

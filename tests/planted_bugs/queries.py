@@ -12,7 +12,7 @@ import pytest
 import scipy.sparse as sp
 from examples_of_gradient_differences import Bent
 from examples_of_queries import EXAMPLES
-from examples_of_scores import torn
+from examples_of_scores import timed, torn
 from planted_bugs.bug import REPLACE_ONE, TOO_FAR, ZERO_OUT, Bug, Value, after, gives, sets, times
 from scipy.special import lambertw
 
@@ -667,6 +667,11 @@ def unweighed_classes(honest, problem, influence, block):
         yield rows._replace(weight=np.ones(len(rows.weight)))
 
 
+def unweighed_times(honest, problem, influence, block):
+    rows = honest(problem, influence, block)
+    return rows._replace(weight=np.ones(len(rows.weight)))
+
+
 def unweighed_targets(honest, self, block):
     """The score of rows that only the curvature weighs."""
     answer, rows = honest(self, block), scores.weighed_block(*_asked(self), block)
@@ -756,6 +761,10 @@ BUGS = (
     Bug("rows of several classes of any influence", {"score_and_curvature.weighed_classes": unweighed_classes}, crafted(ScoreAndCurvatureQuery), TOO_FAR),
     Bug("rows of several classes weighed for their scores alone", {"score_and_curvature.weighed_classes": lambda honest, problem, influence, block: honest(problem, replace(influence, curvature=1e300), block)}, lambda: torn(5.0, 3.0).check(Adjacency.REPLACE_ONE), TOO_FAR),
     Bug("moments of several classes that keep no bound", {"score_and_curvature._shorten": lambda _, q, bound: np.zeros(len(q), dtype=bool)}, crafted(ScoreMomentsQuery), TOO_FAR),
+    Bug("times priced as if a row could only vanish", {"ScoreAndCurvatureQuery.sensitivity": times(sqrt(0.5))}, lambda: timed(1.0).check(Adjacency.REPLACE_ONE), TOO_FAR),
+    Bug("rows with times of any influence", {"score_and_curvature.timed_rows": unweighed_times}, lambda: timed(3.0).check(Adjacency.REPLACE_ONE), TOO_FAR),
+    Bug("rows with times weighed for their curvatures alone", {"score_and_curvature.timed_rows": lambda honest, problem, influence, block: honest(problem, replace(influence, score=1e300), block)}, lambda: timed(3.0).check(Adjacency.REPLACE_ONE), TOO_FAR),
+    Bug("rows with times weighed for their scores alone", {"score_and_curvature.timed_rows": lambda honest, problem, influence, block: honest(problem, replace(influence, curvature=1e300), block)}, lambda: timed(3.0).check(Adjacency.REPLACE_ONE), TOO_FAR),
     Bug("rows of any influence on a score", {"score_and_curvature.weighed_block": unweighed}, crafted(ScoreAndCurvatureQuery), TOO_FAR),
     Bug("rows weighed for their curvature alone", {"score_and_curvature.weighed_block": lambda honest, problem, influence, block: honest(problem, influence if problem.loss.squared else replace(influence, score=1e300), block)}, crafted(ScoreAndCurvatureQuery), TOO_FAR),
     Bug("residuals of a score that are not clipped", {"score_and_curvature.np.clip": lambda _, r, *args, **options: r}, crafted(ScoreAndCurvatureQuery), TOO_FAR),

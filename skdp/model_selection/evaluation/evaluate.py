@@ -48,6 +48,7 @@ from ...privacy.rows.dask_rows import is_collection
 from ...privacy.rows.predicted_rows import Predictor, predicted_rows
 from ...privacy.rows.privacy_units import PrivacyUnits
 from ...privacy.rows.reading import columns_of, places_among, redacted, strict_checks
+from ...privacy.rows.targets import signed_times
 from ...reporting.open_budgets import Rollback, reservation_for
 from ...reporting.privacy_ledger import PrivacyLedger
 from ...reporting.receipts import Receipt, SpendBound
@@ -78,6 +79,7 @@ from .estimates import (
 from .evaluation_plan import AREA_BINS, OF_COUNTS, OF_EVENTS, EvaluationPlan, metrics_for
 from .pointwise_models import is_pointwise
 from .scores import CalibrationCurve, ConfusionMatrix, Evaluation, RocCurve, Score
+from .survival import SurvivalModel, score_survival
 
 _CONSTRAINTS: dict[str, list[Any]] = {
     "epsilon": [Interval(Real, 1e-10, 1e9, closed="both")],
@@ -162,7 +164,10 @@ def evaluate(
         not beside those: ``'d2'`` and ``'mean_poisson_deviance'``, as in scikit-learn, and
         ``'calibration'``, expected over observed events. Of a model with one ``quantile`` or
         several: ``'pinball_loss'``, the mean over the quantiles, and ``'coverage'``, the share of
-        targets from the lowest quantile to the highest, or up to the only one. By default all
+        targets from the lowest quantile to the highest, or up to the only one. Of
+        :class:`skdp.DPHazardRegressor`: ``'concordance'``, of people by at most ten groups of times
+        and scores half a unit wide, and ``'integrated_brier_score'``, the mean over as many cut
+        points. By default all
         that suit the model, but for the ``'roc_auc'`` of several classes. All that follow from
         labels and predicted classes are paid for together; otherwise each costs a part of the
         budget.
@@ -273,8 +278,10 @@ def evaluate(
         if privacy_unit is not None:
             units, unit = PrivacyUnits.of(privacy_unit), PrivacyUnit.DECLARED
             units.check(X_test, y_test, groups)
+        timed = _of_times(model)
+        y = y_test if timed is None else signed_times("evaluate", y_test)
         with telling_sizes(units is None):
-            X, y = _checked(model, X_test, y_test)
+            X, y = _checked(model, X_test, y)
         n, z = len(y) if units is None else units.n_units, float(ndtri(0.5 + confidence / 2))
         terms = PrivacyTerms(float(epsilon), delta_for(delta, n), Adjacency(adjacency))
         claim = SpendBound.of_ledger(terms.ledger(), terms.adjacency, unit)
@@ -283,7 +290,7 @@ def evaluate(
         regression = classes is None and _is_regression(model)
         if regression:
             labels, read_classes, scores = None, False, None
-            reach = _reach(model, target_bounds, residual_bound)
+            reach = (0.0, 0.0, 0.0) if timed else _reach(model, target_bounds, residual_bound)
         else:
             labels, read_classes = _labels(model, classes, public_model)
             scores = _scores_of(model, len(labels))
@@ -294,7 +301,12 @@ def evaluate(
             "grouped": groups is not None,
             "events": regression and _of_events(model),
         }
-        asked_of["quantiles"] = len(quantiles)
+        asked_of |= {"quantiles": len(quantiles), "times": timed is not None}
+        if timed is not None and groups is not None:
+            raise ValueError(
+                "evaluate needs groups=None for times to an event. Evaluate the rows of each group "
+                "by themselves, if their numbers may be public."
+            )
         names = metrics_for(metrics, n_classes, scores, **asked_of)
         of_events = set(names) <= set(OF_EVENTS)
         if sample_weight is not None and not of_events:
@@ -337,7 +349,9 @@ def evaluate(
     among = None if groups is None else known_groups
     asked = _Asked(oracle, plan, oracle.budget, result, among, n, z)
     try:
-        if of_events:
+        if timed is not None:
+            score_survival(asked, timed)
+        elif of_events:
             _score_events(asked, reach[1], weighted=sample_weight is not None)
         elif labels is None:
             _score_regression(asked, reach, quantiles)
@@ -614,6 +628,12 @@ def _released(asked: _Asked, metrics: tuple[RowMetric, ...], share: float) -> di
 
 
 # Checks of what is given, before anything is asked.
+
+
+def _of_times(model: Any) -> SurvivalModel | None:
+    """Public facts of a model of hazards; None for others."""
+    last = _last_step(model)
+    return SurvivalModel.of(last) if hasattr(last, "baseline_hazard_") else None
 
 
 def _quantiles_of(model: Any) -> tuple[float, ...]:

@@ -20,13 +20,16 @@ OF_COUNTS = (*_OF_CLASSES, *_OF_TWO_CLASSES)
 _OF_PROBABILITIES = ("log_loss", "brier_score")
 _CURVES = ("roc_curve", "calibration_curve")
 _OF_REGRESSIONS = ("r2", "mean_squared_error", "mean_absolute_error")
-# Of models that predict quantiles.
+# Of models that predict quantiles, and of times to an event.
 OF_QUANTILES = ("pinball_loss", "coverage")
+OF_TIMES = ("concordance", "integrated_brier_score")
 OF_EVENTS = ("d2", "mean_poisson_deviance", "calibration")
 # Of what the area under the curve gets: distributions of scores. The rest is for its correction.
 AREA_BINS = 0.3
 # Of the budget of a regression whose R2 is asked for: how much terms of rows vary in it.
 _R2_SHARE = 0.15
+# Of that for times: counts by time and score.
+_TABLE_SHARE = 0.3
 # The same where D2 is asked for: what its two deviances are.
 _D2_SHARE = 0.5
 # Number of rows times mu of an answer: below the first its noise hides all there is to see, and
@@ -68,6 +71,8 @@ class EvaluationPlan:
         if asked <= set(OF_EVENTS):
             last = _D2_SHARE if "d2" in asked else 0.0
             return cls(metrics, means=1.0 - last, last=last)
+        if asked <= set(OF_TIMES):
+            return cls(metrics, bins=_TABLE_SHARE, means=1.0 - _TABLE_SHARE)
         area, curves = "roc_auc" in asked, bool(asked & set(_CURVES))
         table = 1.0 if asked - {"roc_auc", *_CURVES, *_OF_PROBABILITIES} else 0.0
         bins = 1.0 if curves else AREA_BINS * area
@@ -124,13 +129,14 @@ def metrics_for(
     *,
     grouped: bool,
     events: bool = False,
+    times: bool = False,
     quantiles: int = 0,
 ) -> tuple[str, ...]:
     """The metrics that are asked for, by default all that suit the model.
 
     A regression has 0 classes, and comparisons of groups have no curves and no R2. Those of
-    ``events`` are for any regression, and not beside others. ``quantiles`` is how many a regression
-    predicts; of several there are no errors.
+    ``events`` are for any regression, and not beside others; of ``times`` there are two.
+    ``quantiles`` is how many a regression predicts; of several there are no errors.
 
     Raises
     ------
@@ -150,6 +156,8 @@ def metrics_for(
         usual = OF_EVENTS
     if quantiles:
         usual = OF_QUANTILES + usual * (quantiles == 1 and listed is not None)
+    if times:
+        usual = OF_TIMES
     suited = usual
     if n_classes:
         two, likely = n_classes == 2, scores == "predict_proba"
@@ -167,7 +175,9 @@ def metrics_for(
     if others:
         kind = "a regression" if n_classes == 0 else f"a classifier of {n_classes} classes"
         kind += ", by groups" * grouped
-        if not (n_classes or grouped or quantiles):
+        if times:
+            kind = "a model of times to an event"
+        elif not (n_classes or grouped or quantiles):
             suited += (f"or of counts {' and '.join(OF_EVENTS)}",)
         raise ValueError(
             f"evaluate needs metrics that suit {kind}, {', '.join(suited)}; got "

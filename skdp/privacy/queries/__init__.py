@@ -8,7 +8,7 @@ from .columns import (
     ColumnTreeQuery,
     MagnitudeVotesQuery,
 )
-from .counts import HistogramQuery, OutcomeCountsQuery, TotalWeightQuery
+from .counts import HistogramQuery, OutcomeCountsQuery, TargetTableQuery, TotalWeightQuery
 from .gradient import GradientNormQuery, GradientQuery, InterceptGradientQuery
 from .gradient_difference import GradientDifferenceQuery, around_both
 from .gradient_sizes import GradientAndShareQuery, GradientSizesQuery
@@ -77,6 +77,7 @@ __all__ = [
     "StreamScoresQuery",
     "StreamTerm",
     "StreamTermQuery",
+    "TargetTableQuery",
     "TotalWeightQuery",
     "VertexQuery",
     "absolute_error",

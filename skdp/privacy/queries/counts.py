@@ -143,6 +143,39 @@ class OutcomeCountsQuery(CellsQuery):
 
 
 @dataclass(frozen=True, eq=False)
+class TargetTableQuery(CellsQuery):
+    """Number of test rows by bins of the target and of the prediction, or their total weight.
+
+    Parameters
+    ----------
+    edges_of_targets, edges_of_predictions : ndarray of shape (m,)
+        Increasing. Bins are those of :class:`HistogramQuery`; what is not a number is above.
+
+    Guarantees
+    ----------
+    - Every row falls in exactly one cell, whatever its target and the model say.
+    """
+
+    name: ClassVar[str] = "target_table"
+
+    edges_of_targets: np.ndarray
+    edges_of_predictions: np.ndarray
+
+    def public(self) -> tuple[object, ...]:
+        """Both edges."""
+        return (self.edges_of_targets, self.edges_of_predictions)
+
+    def _of_block(self, block: RawBlock) -> np.ndarray:
+        given, edges = PredictedBlock.of(block), (self.edges_of_targets, self.edges_of_predictions)
+        rows, columns = (e.size + 1 for e in edges)
+        # Numbers that are none are sorted behind all others.
+        place = np.searchsorted(edges[0], given.y, side="right") * columns
+        place += np.searchsorted(edges[1], given.prediction, side="right")
+        counts = np.bincount(place, block.bounded_weights, minlength=rows * columns)
+        return counts.astype(np.float64, copy=False).reshape(rows, columns)
+
+
+@dataclass(frozen=True, eq=False)
 class TotalWeightQuery(CountQuery):
     """Sum of the weights of the rows, each in [0, 1]; a number (array of shape ()).
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from ...problem.bounds import CountBounds
 from ...problem.influence import InfluenceBounds
-from ...problem.losses import Logistic, Poisson, Softmax
+from ...problem.losses import Hazard, Logistic, Poisson, Softmax
 from ...problem.problem import Problem
 from ..adjacency import PrivacyUnit
 from ..rounding import of_sum
@@ -33,6 +33,8 @@ _LARGEST = 1e140
 _TINY = 1e-300
 # Coordinates of rows for several classes that are held at a time.
 _MOST_ENTRIES = 1 << 22
+# Least part of the lengths of features and of time that the length of both together counts as.
+_LEAST_PART = 1.0 / 16.0
 # Scores of rows that are weighted down for their score lie at the bound, up to rounding.
 _LONGER = 1 + 1e-9
 
@@ -63,6 +65,17 @@ class WeighedClasses(NamedTuple):
     share: np.ndarray
 
 
+class TimedRows(NamedTuple):
+    """Rows of a block under bounds on their influence, for times to an event."""
+
+    # Coordinates U of the features, (m, k), and a of the trend over time, (k,): those of period j
+    # are U + s_j a.
+    coordinates: np.ndarray
+    trend: np.ndarray
+    # Weights omega of the rows, in [0, 1], (m,); those that rows have of their own do not enter.
+    weight: np.ndarray
+
+
 def unshortened(rows: RowStore, problem: Problem) -> BoundedRows:
     """The rows with bounded targets and on the scale of their bounds, whatever their norms."""
     return rows.bounded(replace(problem.bounds, data_norm=_FAR))
@@ -72,24 +85,27 @@ def check_influence(who: str, problem: Problem, influence: InfluenceBounds) -> N
     """Refuse a problem and bounds for which nothing is proved."""
     bounded = problem.loss.squared and problem.bounds.target is not None
     counted = isinstance(problem.loss, Poisson) and isinstance(problem.bounds.target, CountBounds)
-    if not (bounded or counted or isinstance(problem.loss, Logistic | Softmax)):
+    if not (bounded or counted or isinstance(problem.loss, Logistic | Softmax | Hazard)):
         raise ValueError(
             f"{who} needs the squared loss with bounded targets, the Poisson loss with bounded "
-            f"counts, or the logistic or softmax loss, got {type(problem.loss).__name__}."
+            f"counts, or the logistic, softmax or hazard loss, got {type(problem.loss).__name__}."
         )
     if problem.bounds.row_map is not None or problem.class_weight is not None:
         raise ValueError(
             f"{who} needs rows that are not mapped and classes without weights; give the "
             "coordinates as the matrix of its bounds."
         )
-    p, bounds = problem.n_parameters, influence
-    shapes = bounds.w.shape == problem.shape
+    p, bounds, shape = problem.n_parameters, influence, problem.shape
+    if problem.loss.of_times:
+        p += 1
+        shape = (p,)
+    shapes = bounds.w.shape == shape
     shapes = shapes and bounds.matrix.ndim == 2 and len(bounds.matrix) == p
     finite = shapes and np.isfinite(bounds.w).all() and np.isfinite(bounds.matrix).all()
     positive = all(b > 0 for b in (bounds.curvature, bounds.score, bounds.scale))
     if not (finite and positive):
         raise ValueError(
-            f"{who} needs a finite model of shape {problem.shape}, a finite matrix of {p} rows, "
+            f"{who} needs a finite model of shape {shape}, a finite matrix of {p} rows, "
             "and positive bounds."
         )
 
@@ -160,6 +176,48 @@ def weighed_classes(
         yield WeighedClasses(part, labels[part], U, weight, share)
 
 
+def timed_scores(problem: Problem, block: BoundedBlock, w: np.ndarray) -> tuple[Hazard, np.ndarray]:
+    """The loss with the trend of a model, and scores of some rows, 0 where they are no numbers."""
+    assert isinstance(problem.loss, Hazard)
+    z = block.scores(w[:-1])
+    z[np.isnan(z)] = 0.0
+    return problem.loss.tilted(float(w[-1])), z
+
+
+def timed_rows(problem: Problem, influence: InfluenceBounds, block: BoundedBlock) -> TimedRows:
+    """Coordinates and weights of some rows with times to an event.
+
+    Each number is a function of the features of the row itself and of public numbers. A row whose
+    length in these coordinates is beyond 1e75 has the coordinates zero, and so has the trend.
+    """
+    V, (*of_rows, a) = block.rows(), influence.matrix
+    a = a if a @ a <= _MOST_SQUARE else np.zeros_like(a)
+    U = by_row(V, np.array(of_rows)) if block.apart else V @ np.array(of_rows)
+    squares = np.einsum("ij,ij->i", U, U)
+    lost = ~(squares <= _MOST_SQUARE)
+    U[lost], squares[lost] = 0.0, 0.0
+    loss, z = timed_scores(problem, block, influence.w)
+    s, along, square = loss.trend, by_row(U, a[:, None])[:, 0], float(a @ a)
+
+    def length(of_row: np.ndarray, of_trend: np.ndarray) -> np.ndarray:
+        """Squared lengths of ``of_row U + of_trend a``, and no less than a part of the parts'."""
+        parts = of_row**2 * squares[:, None] + of_trend**2 * square
+        return np.maximum(parts + 2 * of_row * of_trend * along[:, None], _LEAST_PART**2 * parts)
+
+    # Somebody who is there to the end of each period, or has an event in it.
+    left = np.column_stack([np.ones(len(U)), loss.survival(z)])
+    drops = np.diff(left)
+    gone, gone_late = np.cumsum(drops, axis=1), np.cumsum(s * drops, axis=1)
+    largest = length(gone, gone_late).max(axis=1)
+    event, event_late = gone - drops + left[:, 1:], gone_late - s * drops + s * left[:, 1:]
+    largest = np.sqrt(np.maximum(largest, length(event, event_late).max(axis=1)))
+    each = length(np.ones((1, len(s))), s[None])
+    curvature = np.einsum("ij,ij->i", loss.slopes(z), each)
+    of_score = influence.score / np.maximum(largest, _TINY)
+    of_curvature = influence.curvature / np.maximum(curvature, _TINY)
+    return TimedRows(U, a, np.minimum(1.0, np.minimum(of_score, of_curvature)))
+
+
 def residuals(
     problem: Problem, influence: InfluenceBounds, block: BoundedBlock, w: np.ndarray
 ) -> np.ndarray:
@@ -183,7 +241,8 @@ class ScoreAndCurvatureQuery(Summed):
     the loss: ``(y - <v, w>) / scale`` clipped to [-C, C] for the squared loss, ``y - p`` for the
     logistic one, and the count less its mean for that of Poisson. For the squared loss the answer
     holds the mean of ``omega r^2`` besides. For the softmax loss they are the mean curvature
-    ``omega sum_c p_c g_c g_c'`` and score ``omega g_y``.
+    ``omega sum_c p_c g_c g_c'`` and score ``omega g_y``, and for the hazard loss ``omega sum_j e_j
+    u_j u_j'`` and ``omega sum_j r_j u_j`` over the periods in which a row was there.
 
     The symmetric matrix is answered as in :class:`~skdp.privacy.queries.moments.MomentsQuery`,
     then comes the score times ``kappa = sqrt(2 c) alpha / G``, then ``kappa^2 / 2`` times the mean
@@ -209,8 +268,8 @@ class ScoreAndCurvatureQuery(Summed):
       that the mean square costs nothing; zeroing it out moves it by at most ``alpha (1 + c) / n``.
     - Logistic loss and Poisson's: ``alpha sqrt(max(2 (1 + c)^2, 1 + 8 c)) / n`` and
       ``alpha sqrt(1 + 2 c) / n``.
-    - Softmax loss: ``alpha sqrt(2 + 8 c) / n`` and ``alpha sqrt(1 + 2 c) / n``.
-    - Proofs, and rows that attain all of them: theorems I1, I2 and I4 of
+    - Softmax and hazard loss: ``alpha sqrt(2 + 8 c) / n`` and ``alpha sqrt(1 + 2 c) / n``.
+    - Proofs, and rows that attain them: theorems I1, I2, I4 and I5 of
       ``docs/proofs/one_step_inference.md``.
     - The weights are computed from the coordinates that are added up, so that the bounds hold
       whatever the rows, the targets, w and the matrix.
@@ -232,7 +291,10 @@ class ScoreAndCurvatureQuery(Summed):
     def rounding(self) -> float:
         """Margin for rounding of a sum of products of coordinates and residuals."""
         # For K classes a row adds K products, which are together at most sqrt(K) times as long.
+        # Of features and time the parts may be longer than their sum.
         K = self.problem.loss.n_scores
+        if self.problem.loss.of_times:
+            K = round(4 / _LEAST_PART**2)
         return of_sum(K * self.problem.n_actual, sqrt(K))
 
     @property
@@ -250,7 +312,7 @@ class ScoreAndCurvatureQuery(Summed):
         apart = sqrt(max(2 * (1 + c) ** 2, 1 + 8 * c))
         if self.problem.loss.squared:
             return sqrt(2.0) * (1 + c) * alpha, (1 + c) * alpha
-        if self.problem.loss.n_scores > 1:
+        if self.problem.loss.n_scores > 1 or self.problem.loss.of_times:
             apart = sqrt(2 + 8 * c)
         return apart * alpha, sqrt(1 + 2 * c) * alpha
 
@@ -273,6 +335,8 @@ class ScoreAndCurvatureQuery(Summed):
     def _of_block(self, block: BoundedBlock) -> np.ndarray:
         if self.problem.loss.n_scores > 1:
             return self._of_classes(block)
+        if self.problem.loss.of_times:
+            return self._of_times(block)
         rows = weighed_block(self.problem, self.influence, block)
         r = residuals(self.problem, self.influence, block, self.influence.w)
         r = np.clip(r, -rows.largest, rows.largest)
@@ -295,6 +359,19 @@ class ScoreAndCurvatureQuery(Summed):
             flat = rows.scores.reshape(-1, k)
             curvature += flat.T @ (flat * (weight[:, None] * rows.share).reshape(-1, 1))
         return np.concatenate([packed(curvature), self.weight * score])
+
+    def _of_times(self, block: BoundedBlock) -> np.ndarray:
+        rows = timed_rows(self.problem, self.influence, block)
+        check_targets_a_row(type(self).__name__, block)
+        loss, z = timed_scores(self.problem, block, self.influence.w)
+        score, slopes = loss.by_period(block.y, z)
+        weight = rows.weight if block.weights is None else rows.weight * block.weights
+        U, a = rows.coordinates, rows.trend
+        flat, rising, bent = (weight * (slopes @ loss.trend**k) for k in range(3))
+        mixed = np.outer(U.T @ rising, a)
+        curvature = U.T @ (U * flat[:, None]) + mixed + mixed.T + bent.sum() * np.outer(a, a)
+        of_rows = U.T @ (weight * score.sum(axis=1)) + a * float(weight @ (score @ loss.trend))
+        return np.concatenate([packed(curvature), self.weight * of_rows])
 
 
 @dataclass(frozen=True, eq=False)
@@ -387,6 +464,9 @@ class ScoreMomentsQuery(Summed):
         if self.problem.loss.n_scores > 1:
             yield from self._scored_of_classes(block)
             return
+        if self.problem.loss.of_times:
+            yield self._scored_of_times(block)
+            return
         rows, bound = weighed_block(self.problem, self.influence, block), self.influence.score
         r = residuals(self.problem, self.influence, block, self.w)
         beyond = np.abs(r) > _LONGER * rows.largest
@@ -407,6 +487,17 @@ class ScoreMomentsQuery(Summed):
             clipped = _shorten(q, self.influence.score)
             own = None if block.weights is None else block.weights[rows.part]
             yield _marked(q, rows.weight, clipped, own)
+
+    def _scored_of_times(self, block: BoundedBlock) -> np.ndarray:
+        """Scores for times to an event."""
+        rows = timed_rows(self.problem, self.influence, block)
+        check_targets_a_row(type(self).__name__, block)
+        loss, z = timed_scores(self.problem, block, self.w)
+        score, _ = loss.by_period(block.y, z)
+        q = rows.coordinates * score.sum(axis=1)[:, None] + np.outer(score @ loss.trend, rows.trend)
+        q *= rows.weight[:, None]
+        clipped = _shorten(q, self.influence.score)
+        return _marked(q, rows.weight, clipped, block.weights)
 
     def _summed(self, scored: np.ndarray) -> np.ndarray:
         """Sums of q q' and of both marks."""

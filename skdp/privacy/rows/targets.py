@@ -11,6 +11,7 @@ import scipy.sparse as sp
 
 from ...validation import shown
 from .bounded_rows import MANY_ROWS
+from .dask_rows import is_collection
 from .reading import places_among
 
 
@@ -96,6 +97,48 @@ def encoded_targets(y: Any, encode: Callable[[np.ndarray], np.ndarray]) -> np.nd
         out[start : start + len(part)] = part
     assert out is not None
     return out
+
+
+def signed_times(name: str, y: Any) -> Any:
+    """Times to an event as numbers: of an event as it is, of a last sight without one negative.
+
+    Parameters
+    ----------
+    name : str
+        Whom they are for.
+    y : structured array, frame of two columns, or array-like of shape (n_samples,)
+        In a structured array the field of booleans says whether there was an event and the other
+        one when, as in scikit-survival; in a frame likewise, whatever the order, or else the first
+        column says whether. One number a row is taken as it is.
+
+    Raises
+    ------
+    ValueError
+        If it is none of these.
+    """
+    frame = hasattr(y, "columns") and hasattr(y, "dtypes") and not is_collection(y)
+    fields = getattr(getattr(y, "dtype", None), "names", None)
+    if frame:
+        parts = [np.asarray(y.iloc[:, k]) for k in range(y.shape[1])]
+    elif fields is not None and np.ndim(y) == 1:
+        parts = [y[field] for field in fields]
+    else:
+        return y
+    logical = [part.dtype.kind == "b" for part in parts]
+    if len(parts) == 2 and logical == [False, True]:
+        parts.reverse()
+    numbers = len(parts) == 2 and all(part.dtype.kind in "buif" for part in parts)
+    event, time = parts if numbers else (np.zeros(1), np.full(1, np.nan))
+    zero_one = bool(np.all((event == 0) | (event == 1)))
+    if not (numbers and zero_one and np.all(np.isfinite(time)) and np.all(time >= 0)):
+        raise ValueError(
+            f"{name} needs y with a field or column of True or False (or 1 and 0), whether there "
+            "was an event, and one of finite times of at least 0, when that was or somebody was "
+            "last seen; y holds others. Drop rows without a time, if their number may be known."
+        )
+    # Zero has no sign that would last.
+    time = np.maximum(time.astype(np.float64), np.finfo(np.float64).tiny)
+    return np.where(event == 1, time, -time)
 
 
 # Not a method: what is sent to the workers of a cluster must not hold the seed of the noise.

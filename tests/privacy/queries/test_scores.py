@@ -4,12 +4,13 @@ from math import exp, sqrt
 
 import numpy as np
 import pytest
+from examples_of_scores import timed
 
 from skdp.privacy import Adjacency
 from skdp.privacy.queries import ScoreAndCurvatureQuery, ScoreMomentsQuery
 from skdp.privacy.rows import DenseRows
 from skdp.problem import InfluenceBounds, Problem, RowBounds, TargetBounds
-from skdp.problem.losses import Logistic, Softmax, Squared
+from skdp.problem.losses import Hazard, Logistic, Softmax, Squared
 from skdp.testing import row_stores
 
 N, D = 6, 3
@@ -17,19 +18,24 @@ TARGET = TargetBounds(-4.0, 4.0)
 SQUARED = Problem(Squared(), N, D, RowBounds(2.0, 0.7, TARGET))
 LOGISTIC = Problem(Logistic(), N, D, RowBounds(2.0, 0.7))
 CLASSES = Problem(Softmax(3), N, D, RowBounds(2.0, 0.7))
+TIMES = Problem(Hazard((1.0, 2.0, 4.0), (0.4, 0.3, 0.9)), N, D, RowBounds(2.0, 0.7))
 EACH = pytest.mark.parametrize(
-    "problem", [SQUARED, LOGISTIC, CLASSES], ids=["squared", "logistic", "softmax"]
+    "problem",
+    [SQUARED, LOGISTIC, CLASSES, TIMES],
+    ids=["squared", "logistic", "softmax", "hazard"],
 )
 
 
 def case(problem, alpha=2.0, score=1.1):
     rng = np.random.default_rng(1)
     scale = 0.4 if problem.loss.squared else 1.0
-    w, matrix = rng.normal(size=problem.shape), rng.normal(size=(problem.n_parameters, 2))
+    p = problem.n_parameters + problem.loss.of_times
+    shape = (p,) if problem.loss.of_times else problem.shape
+    w, matrix = rng.normal(size=shape), rng.normal(size=(p, 2))
     influence = InfluenceBounds(w, matrix, alpha, score, scale)
     X = 3 * rng.normal(size=(N, D))
     y = 3 * rng.normal(size=N)
-    if not problem.loss.squared:
+    if not (problem.loss.squared or problem.loss.of_times):
         y = rng.integers(0, max(2, problem.loss.n_scores), N).astype(float)
     return influence, X, y
 
@@ -39,6 +45,8 @@ def by_definition(problem, influence, row, target, at):
     v = [*row, problem.bounds.intercept_value]
     if problem.loss.n_scores > 1:
         return of_classes(influence, v, int(target), at)
+    if problem.loss.of_times:
+        return of_times(problem.loss, influence, v, target, at)
     u = np.array([sum(a * b for a, b in zip(v, col, strict=True)) for col in influence.matrix.T])
     length = sqrt(sum(a * a for a in u))
     z, at = (sum(a * b for a, b in zip(v, w, strict=True)) for w in (influence.w, at))
@@ -67,6 +75,46 @@ def of_classes(influence, v, label, at):
     longest = max(np.linalg.norm(a) for a in apart)
     bounds = influence.curvature / np.linalg.norm(H), influence.score / longest
     return min(1.0, *bounds), H, U[label] - at_mean, 1.0
+
+
+def of_times(loss, influence, v, target, at):
+    """The same for times: sums over periods of what somebody adds who is there in them."""
+    *of_rows, of_trend = influence.matrix
+    u = [
+        sum(a * b for a, b in zip(v, column, strict=True)) for column in zip(*of_rows, strict=True)
+    ]
+    places = [np.array(u) + s * of_trend for s in (-1.0, 0.0, 1.0)]
+
+    def curves(w):
+        risk = exp(sum(a * b for a, b in zip(v, w[:-1], strict=True)))
+        h = [
+            hazard * exp(w[-1] * s) * risk
+            for hazard, s in zip(loss.hazards, (-1, 0, 1), strict=True)
+        ]
+        return h, [1.0, *(exp(-sum(h[: k + 1])) for k in range(3))]
+
+    def score(time, event, w):
+        (_, S), g, start = curves(w), np.zeros(2), 0.0
+        for k, end in enumerate(loss.times):
+            if event and start < time <= end:
+                return g + S[k + 1] * places[k]
+            part = min(max((time - start) / (end - start), 0.0), 1.0)
+            g, start = g - part * (S[k] - S[k + 1]) * places[k], end
+        return g
+
+    h, S = curves(influence.w)
+    slopes = [h[k] * S[k + 1] for k in range(3)]
+    # Nobody adds more than who is there to the end of a period or has an event there.
+    far = [np.linalg.norm(score(t, e, influence.w)) for t in loss.times for e in (True, False)]
+    trace = sum(e * (u @ u) for e, u in zip(slopes, places, strict=True))
+    H, start = np.zeros((2, 2)), 0.0
+    for k, end in enumerate(loss.times):
+        part = min(max((abs(target) - start) / (end - start), 0.0), 1.0)
+        if target > 0 and start < target <= end:
+            part = 1.0
+        H, start = H + part * slopes[k] * np.outer(places[k], places[k]), end
+    weight = min(1.0, influence.curvature / trace, influence.score / max(far))
+    return weight, H, score(abs(target), target > 0, at), 1.0
 
 
 @EACH
@@ -125,3 +173,8 @@ def test_long_rows_stay_within_small_bounds(alpha):
     lengths = np.concatenate([np.linspace(1.0e150, 1.34e150, 200), np.logspace(-10, 150, 321)])
     answers = [query.evaluate(DenseRows(np.array([[x]]), np.ones(1))) for x in lengths]
     assert 0 < np.linalg.norm(answers, axis=1).max() <= most
+
+
+@pytest.mark.parametrize("scale", [0.5, 1.0])
+def test_people_of_opposite_places_are_nearly_as_far_apart_as_declared(scale):
+    assert 0.8 < timed(scale).check(Adjacency.REPLACE_ONE) <= 1

@@ -1,0 +1,171 @@
+"""Private life tables: survival of all people together, from noisy counts of events and exits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import sqrt
+
+import numpy as np
+
+from ..exceptions import warn_user
+from ..preprocessing.column_ranges import private_target_range
+from ..privacy.accounting.ledger import Budget
+from ..privacy.oracle import Oracle
+from ..problem.losses import Hazard
+
+# Cells in which events are counted where no cut points are given, the first ones narrower.
+_CELLS = 40
+# Numbers of periods that are made of them, and the noise of a period's events that each stands out
+# of, if there are events enough.
+_LEAST_PERIODS, _MOST_PERIODS, _CLEAR = 5, 12, 4.0
+# Follow-up ends where fewer than this share of all people, or this many standard deviations of the
+# noise of their number, are left.
+_LEFT, _LEFT_OVER_NOISE = 0.01, 3.0
+# Of the budget of a life table, what finds the longest time.
+_OF_RANGE = 0.4
+# Least baseline hazard of a period, in events a person.
+_LEAST_HAZARD = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class LifeTable:
+    """Released numbers of events, and of people last seen without one, by periods.
+
+    Parameters
+    ----------
+    times : ndarray of shape (K,)
+        Ends of the periods, the first of which begins at 0.
+    events, exits, at_ends : ndarray of shape (K,)
+        Noisy numbers of events, and of last sights within each period and at its very end.
+    n : int
+        Public number of people.
+    noise : ndarray of shape (K,)
+        Standard deviations of the noise of each number.
+    """
+
+    times: np.ndarray
+    events: np.ndarray
+    exits: np.ndarray
+    at_ends: np.ndarray
+    n: int
+    noise: np.ndarray
+
+    @classmethod
+    def of(
+        cls, oracle: Oracle, budget: Budget, n: int, times: np.ndarray, *, apart: bool
+    ) -> LifeTable:
+        """Counts by one histogram, with noise of the same size in each cell.
+
+        Parameters
+        ----------
+        oracle : Oracle
+            Asked for a histogram of targets.
+        budget : Budget
+            Spent as a whole.
+        n : int
+            Public number of people, or what they weigh together.
+        times : ndarray of shape (K,)
+            Ends of periods, increasing and positive.
+        apart : bool
+            Whether last sights at ends are counted apart, as where times are numbers of periods.
+            Otherwise they are in the next period.
+        """
+        spend, K = budget.whole(), times.size
+        # An event at the end of a period is in it; times of last sights are negative.
+        last = np.nextafter(-times[::-1], np.inf)
+        if apart:
+            last = np.column_stack([-times[::-1], last]).ravel()
+        edges = np.concatenate([last, [0.0], np.nextafter(times, np.inf)])
+        counts = oracle.histogram("target", edges, spend=spend)
+        counts += (n - counts.sum()) / counts.size
+        noise = oracle.adjacency.of_histogram() / sqrt(spend.amount)
+        events, left = counts[-K - 1 : -1], counts[1 : -K - 1].reshape(K, -1)[::-1]
+        at_ends = left[:, 0] if apart else np.zeros(K)
+        return cls(times, events, left[:, -1], at_ends, n, np.full(K, noise))
+
+    @property
+    def at_risk(self) -> np.ndarray:
+        """Noisy numbers of people who are there as periods begin, never increasing, (K,)."""
+        left = self.n - np.cumsum(self.events + self.exits + self.at_ends)
+        return np.minimum.accumulate(np.clip([self.n, *left[:-1]], 0.0, self.n))
+
+    @property
+    def exposure(self) -> np.ndarray:
+        """Numbers of people at risk, of whom those who leave count half; at least 1, (K,)."""
+        return np.maximum(self.at_risk - np.maximum(self.exits, 0.0) / 2, 1.0)
+
+    @property
+    def hazards(self) -> np.ndarray:
+        """Integrals of the hazard over the periods, shape (K,).
+
+        The less a period's events stand out of their noise, the nearer they are to what a hazard
+        that is the same at all times would give.
+        """
+        exposure, lengths = self.exposure, np.diff(self.times, prepend=0.0)
+        even = lengths * max(float(self.events.sum()), 0.0) / float(exposure @ lengths)
+        seen = self.events**2 / (self.events**2 + self.noise**2)
+        share = seen * np.maximum(self.events, 0.0) / exposure + (1 - seen) * even
+        return np.maximum(-np.log1p(-np.clip(share, 0.0, 0.95)), _LEAST_HAZARD)
+
+    def in_periods(self) -> LifeTable:
+        """The table in fewer periods of about equally many events, up to the last that tells."""
+        spread = float(self.noise[0]) * np.sqrt(2.0 * np.arange(self.times.size))
+        enough = self.at_risk >= np.maximum(_LEFT * self.n, _LEFT_OVER_NOISE * spread)
+        last = max(1, int(np.argmin(enough)) if not enough.all() else enough.size)
+        events = (self.hazards * self.exposure)[:last]
+        clear = float(self.events[:last].sum()) / (_CLEAR * float(self.noise[0]) * sqrt(last))
+        K = int(np.clip(max(clear, 0.0) ** 2, _LEAST_PERIODS, _MOST_PERIODS))
+        reached = np.cumsum(events) / events.sum()
+        ends = np.unique(np.searchsorted(reached, np.arange(1, K) / K))
+        ends = np.union1d(ends[ends < last - 1], [last - 1])
+        return self._joined(ends)
+
+    def _joined(self, ends: np.ndarray) -> LifeTable:
+        """The table with periods that end where some of these do, at the places ``ends``."""
+        events, exits, at_ends, squares = (
+            np.diff(np.concatenate([[0.0], np.cumsum(column)[ends]]))
+            for column in (self.events, self.exits, self.at_ends, self.noise**2)
+        )
+        return LifeTable(self.times[ends], events, exits, at_ends, self.n, np.sqrt(squares))
+
+
+def private_baseline(
+    oracle: Oracle, budget: Budget, n: int, times: np.ndarray | None, longest: float | None
+) -> Hazard:
+    """Baseline hazards in periods, of all people together.
+
+    Parameters
+    ----------
+    oracle : Oracle
+        Asked for histograms of targets, which are times of events or minus times of last sights.
+    budget : Budget
+        Most that may be spent.
+    n : int
+        Public number of people, or what they weigh together.
+    times : ndarray of shape (K,), optional
+        Ends of periods. By default they are chosen so that events are about even among them.
+    longest : float, optional
+        Bound on times, if ends are not given; by default it is found.
+
+    Warns
+    -----
+    UserWarning
+        If noise hides how long times are.
+    """
+    if times is None and longest is None:
+        found = private_target_range(oracle, budget.fraction(_OF_RANGE), n)
+        if found is None or not max(map(abs, found)) > 0:
+            warn_user(
+                "The share of the budget set aside to find how long times are is too small for "
+                "this number of rows; 1 is used. Pass max_time, a public bound on them.",
+                UserWarning,
+            )
+            found = (0.0, 1.0)
+        longest, budget = max(map(abs, found)), budget.fraction(1 - _OF_RANGE)
+    if times is None:
+        assert longest is not None
+        cells = longest * np.square(np.arange(1, _CELLS + 1) / _CELLS)
+        table = LifeTable.of(oracle, budget, n, cells, apart=False).in_periods()
+    else:
+        table = LifeTable.of(oracle, budget, n, times, apart=True)
+    return Hazard(tuple(table.times.tolist()), tuple(table.hazards.tolist()))
