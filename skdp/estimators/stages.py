@@ -536,7 +536,8 @@ class TargetMean(Stage):
     def wanted(cls, case: Case, solver: Solver, left: float, *, conditioned: bool) -> Self | None:
         """None where an earlier model says as much, or the solver does not start at it."""
         problem = case.problem
-        starts = (solver.whitened if conditioned else solver.shrinks) and not case.classifies
+        of_means = not case.classifies and not problem.loss.quantiles
+        starts = (solver.whitened if conditioned else solver.shrinks) and of_means
         if case.counts:
             starts = case.central
         if not starts or case.origin is not None or not problem.bounds.intercept_value:

@@ -168,7 +168,7 @@ def test_what_cannot_be_done_is_refused(options, y, words):
 
 def test_exposures_are_the_weights_of_features():
     """Moments are about what the curvature of the loss weighs, which is exposure."""
-    rows = DenseRows(X, RATES, EXPOSURE)
-    (block,) = rows.blocks()
+    few = slice(1000)
+    (block,) = DenseRows(X[few], RATES[few], EXPOSURE[few]).blocks()
     bounded = BoundedBlock(block, RowBounds(2.0, target=CountBounds(0.0, 2.0)))
-    np.testing.assert_allclose(bounded.masses, EXPOSURE, atol=1e-7)
+    np.testing.assert_allclose(bounded.masses, EXPOSURE[few], atol=1e-7)

@@ -75,7 +75,7 @@ def test_every_solver_learns_or_names_one_that_does(solver, loss, y):
         assert model.privacy_spent_.epsilon <= 20.0 * (1 + 1e-9)
     else:
         assert SOLVERS[solver].__name__ in refusal
-        assert "Use the solver 'gd'" in refusal
+        assert "Use the solver '" in refusal
         assert not hasattr(model, "privacy_ledger_")
 
 
