@@ -132,8 +132,8 @@ class OneStep(Solver):
         if not (squared or isinstance(problem.loss, Logistic | Poisson | Softmax | Hazard)):
             raise ValueError(
                 f"{name} needs the squared loss and bounded targets, or the logistic, softmax, "
-                f"Poisson or hazard loss, got {type(problem.loss).__name__}. Use 'gd', which has "
-                "no standard errors."
+                f"Poisson or hazard loss, got {type(problem.loss).__name__}. Use the solver 'gd', "
+                "which has no standard errors."
             )
         if not (problem.penalty.quadratic and problem.constraint.whole_space):
             raise ValueError(
