@@ -1,7 +1,6 @@
 """Sums over blocks are the same to the bit whatever the number of threads, and lose no block."""
 
 import threading
-import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
@@ -74,21 +73,21 @@ def test_tables_of_many_rows_are_answered_as_others_and_move_as_declared(name, m
 
 
 def added_as_they_come(kernel, blocks, entries):
-    """A sum in the order in which blocks are done."""
-    done, lock, blocks = [], threading.Lock(), list(blocks)
-
-    def work(k):
-        # The first ones take longest.
-        time.sleep(0.002 * (len(blocks) - k))
-        part = kernel(blocks[k], bounded_rows.Scratch())
-        with lock:
-            done.append(part)
-
+    """A sum in the order in which blocks are done, which the last one is first."""
     if threads.usable_threads() == 1:
         return threads.total(kernel(block, bounded_rows.Scratch()) for block in blocks)
+    parts, done = [], [threading.Event() for _ in range(len(blocks) + 1)]
+    done[-1].set()
+
+    def work(k):
+        part = kernel(blocks[k], bounded_rows.Scratch())
+        assert done[k + 1].wait(timeout=60)
+        parts.append(part)
+        done[k].set()
+
     with ThreadPoolExecutor(len(blocks)) as pool:
         list(pool.map(work, range(len(blocks))))
-    return threads.total(done)
+    return threads.total(parts)
 
 
 def gradient(n=40_000, d=30):

@@ -38,7 +38,7 @@ def norm_of(X, seed=0, epsilon=1.0, adjacency=Adjacency.REPLACE_ONE):
     ledger = Ledger(epsilon, 1e-5)
     rows = DenseRows(np.asarray(X, dtype=float), np.zeros(len(X)))
     oracle = PrivateOracle(rows, ledger, adjacency, seeded(seed))
-    return private_data_norm(oracle, Budget(SHARE * ledger.limit), *rows._blocks[0].X.shape)
+    return private_data_norm(oracle, Budget(SHARE * ledger.limit), rows.n_samples, rows.n_features)
 
 
 def bounds_of(y, seed=0, epsilon=1.0, centred=True):
