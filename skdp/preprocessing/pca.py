@@ -102,6 +102,8 @@ class DPPCA(ComponentsLearner):
         "whiten": ["boolean"],
     }
 
+    _centred = True
+
     n_components: int | None
     whiten: bool
 
@@ -137,10 +139,6 @@ class DPPCA(ComponentsLearner):
     ) -> None:
         keep_parameters(self, locals())
 
-    @property
-    def _centred(self) -> bool:
-        return True
-
     def _number(self) -> int:
         return self.n_features_in_ if self.n_components is None else self.n_components
 
@@ -151,16 +149,7 @@ class DPPCA(ComponentsLearner):
         self.noise_variance_ = max(left, 0.0) / max(others, 1)
 
     def _plain(self) -> PCA:
-        out = PCA(n_components=self.n_components, whiten=self.whiten)
-        for name in (
-            "components_",
-            "explained_variance_",
-            "explained_variance_ratio_",
-            "singular_values_",
-            "mean_",
-            "n_components_",
-            "noise_variance_",
-        ):
-            setattr(out, name, getattr(self, name))
+        plain = PCA(n_components=self.n_components, whiten=self.whiten)
+        out: PCA = self._learned_by(plain, "mean_", "n_components_", "noise_variance_")
         out.n_samples_ = self.n_samples_seen_
         return out

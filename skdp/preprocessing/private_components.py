@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from math import sqrt
-from typing import final
+from typing import Any, ClassVar, final
 
 import numpy as np
 from sklearn.utils.extmath import svd_flip
@@ -28,6 +28,8 @@ _TAIL, _FAR_TAIL, _LENGTHS = 0.05, 0.002, np.geomspace(0.25, 32.0, 29)
 _UNSEEN = 1.25
 # Noise of the second moments, beside the variance of a column, that is as good as none.
 _SMALL = 0.05
+# What is published of components, as in scikit-learn.
+_LEARNED = "components_", "explained_variance_", "explained_variance_ratio_", "singular_values_"
 # More features have second moments that nothing can be done with.
 _MOST_FEATURES = 4096
 
@@ -40,16 +42,13 @@ class ComponentsLearner(Invertible, RangedTransformer, ABC):
     """
 
     _range_share = 0.25
+    # Whether means are taken off.
+    _centred: ClassVar[bool]
 
     components_: np.ndarray
     explained_variance_: np.ndarray
     explained_variance_ratio_: np.ndarray
     singular_values_: np.ndarray
-
-    @property
-    @abstractmethod
-    def _centred(self) -> bool:
-        """True if means are taken off."""
 
     @abstractmethod
     def _number(self) -> int:
@@ -95,6 +94,13 @@ class ComponentsLearner(Invertible, RangedTransformer, ABC):
 
     def _publish(self, mean: np.ndarray, variance: float) -> None:
         """Set further attributes by the means of the columns and the sum of their variances."""
+
+    @final
+    def _learned_by(self, plain: Any, *names: str) -> Any:
+        """An estimator of scikit-learn's with what this one has learned, and these attributes."""
+        for name in (*_LEARNED, *names):
+            setattr(plain, name, getattr(self, name))
+        return plain
 
 
 def _usual_length(oracle: Oracle, scaling: ColumnScaling, n_samples: int, spend: Spend) -> float:

@@ -87,6 +87,8 @@ class DPTruncatedSVD(ComponentsLearner):
         "n_components": [Interval(Integral, 1, None, closed="left")],
     }
 
+    _centred = False
+
     n_components: int
 
     @with_advice(
@@ -118,17 +120,9 @@ class DPTruncatedSVD(ComponentsLearner):
     def _always_dense(self) -> bool:
         return True
 
-    @property
-    def _centred(self) -> bool:
-        return False
-
     def _number(self) -> int:
         return self.n_components
 
     def _plain(self) -> TruncatedSVD:
-        out = TruncatedSVD(n_components=self.n_components)
-        out.components_ = self.components_
-        out.explained_variance_ = self.explained_variance_
-        out.explained_variance_ratio_ = self.explained_variance_ratio_
-        out.singular_values_ = self.singular_values_
+        out: TruncatedSVD = self._learned_by(TruncatedSVD(n_components=self.n_components))
         return out

@@ -3,6 +3,7 @@
 from .checks import (
     check_fork,
     check_noise,
+    check_parts,
     check_pays_before_looking,
     check_seed_stays_behind,
     check_sensitivity,
@@ -10,7 +11,6 @@ from .checks import (
 )
 from .fits import exact_fit, record, record_fit, replay, replay_fit
 from .oracles import ExactOracle, RecordingOracle, ReplayOracle, Transcript
-from .parts import check_parts
 
 __all__ = [
     "ExactOracle",

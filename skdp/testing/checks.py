@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import pickle
 from collections.abc import Callable, Iterable
-from math import isfinite
+from math import fsum, inf, isfinite
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,7 +17,14 @@ import scipy.sparse as sp
 from scipy import stats
 
 from ..exceptions import BudgetExceededError
-from ..privacy.accounting.calculus import Calculus
+from ..privacy.accounting.calculus import (
+    Calculus,
+    GaussianDP,
+    PerturbedGaussianDP,
+    PureDP,
+    ZeroConcentratedDP,
+)
+from ..privacy.accounting.events import Event, Part
 from ..privacy.accounting.ledger import Ledger, Spend
 from ..privacy.adjacency import Adjacency
 from ..privacy.oracle import Oracle, PrivateOracle
@@ -32,6 +39,8 @@ from ..problem.problem import Problem
 # Room for the rounding of sums of a few rows; a norm taken in single precision exceeds it.
 _ROUNDING = 1e-11
 _LARGEST_SINGLE = float(np.finfo(np.float32).max)
+# By which the parts of a stream may be added up.
+_CALCULI = (GaussianDP(), ZeroConcentratedDP(), PerturbedGaussianDP())
 
 
 def row_stores(
@@ -291,6 +300,53 @@ def check_seed_stays_behind(fitted: Any, seed: int) -> None:
         packed = pickle.dumps(fitted, protocol)
         assert pickle.loads(packed).random_state is None, "the pickled model keeps its seed"
         assert seed.to_bytes(4, "little") not in packed, "the seed is somewhere in the pickle"
+
+
+def check_parts(model: Any) -> None:
+    """Check a receipt: parts have no row in common, and the dearest one is what was spent.
+
+    Events of an earlier fit, which name no part, count for each of the parts. Prices are recomputed
+    from the events alone. Which calculus added them up is not on the receipt, so one that has a
+    price for all of them has to give what is reported.
+
+    Parameters
+    ----------
+    model : estimator
+        In the middle of a stream.
+
+    Raises
+    ------
+    AssertionError
+        If the receipt is wrong.
+    """
+    events: dict[Part, list[Event]] = {}
+    earlier = [event for event in model.privacy_ledger_ if event.part is None]
+    for event in model.privacy_ledger_:
+        if event.part is not None:
+            events.setdefault(event.part, [*earlier]).append(event)
+    stop = 0
+    for part in sorted(events, key=lambda part: part.start):
+        assert part.start >= stop, f"rows {part.start} to {stop} are in two parts"
+        assert part.stop > part.start, f"{part} has no row"
+        stop = part.stop
+    spent = model.privacy_spent_.epsilon
+    found = [
+        max(_epsilon(part, model.delta_, c) for part in (earlier, *events.values()))
+        for c in (_CALCULI if model.delta_ else [PureDP()])
+    ]
+    # What is the budget but for rounding is reported as the budget.
+    assert any(abs(spent - epsilon) <= 1e-6 * epsilon for epsilon in found), (
+        f"{spent} is reported where {found} was spent"
+    )
+    assert earlier or spent <= model.epsilon
+
+
+def _epsilon(events: list[Event], delta: float, calculus: Calculus) -> float:
+    """The epsilon of one part; infinity if the calculus has no price for what it holds."""
+    try:
+        return calculus.epsilon(fsum(e.count * calculus.cost(e) for e in events), delta)
+    except TypeError:
+        return inf
 
 
 class _ReadError(Exception):
