@@ -40,7 +40,8 @@ _VISIBLE = 1 / 12
 _STEPS, _MOST_STEPS, _LEAST_STEPS, _EVIDENCE_IN_STEPS = 200, 100, 40, 12_400.0
 # How far all steps together go where second moments are known: for directions whose moments exceed
 # those of a tenth of them as far as this, over such a moment, and never further than many steps go.
-# Those that noise hides are held to be no more than that; the further, the more noise they bear.
+# The further, the more noise those bear whose moments noise hides. Set on delays, beside
+# california_without_logs and ill_conditioned, with examples/benchmarks/defaults.py.
 _FAR, _SLOWEST = 20.0, 0.1
 # So many of the longest steps need no momentum to go all the way.
 _LONGEST, _WITHOUT_MOMENTUM = 1.25, 160
