@@ -66,7 +66,7 @@ def test_rows_at_sites_and_sparse_rows_have_their_exposures():
 
 def test_texts_have_counts():
     rng = np.random.default_rng(0)
-    words = sp.random(4000, 1500, density=0.01, format="csr", rng=rng)
+    words = sp.csr_matrix(rng.uniform(size=(4000, 1500)) * (rng.random((4000, 1500)) < 0.01))
     model = DPPoissonRegressor(epsilon=4.0, data_norm=2.0, target_bounds=(0, 4))
     model.fit(words, rng.poisson(0.5, size=4000))
     assert 0.6 < model.predict(words).mean() / 0.5 < 1.6
