@@ -137,7 +137,7 @@ COUNTERPARTS = [
     (LassoCV(), DPLassoRegressor, {"alpha": 0}),
     (ElasticNet(alpha=0.2, l1_ratio=0.25), DPLassoRegressor, {"alpha": 0.05}),
     (ElasticNet(alpha=0.2, l1_ratio=0), DPLinearRegression, {"alpha": 0}),
-    (QuantileRegressor(quantile=0.9), DPQuantileRegressor, {"quantile": 0.9}),
+    (QuantileRegressor(alpha=0.2), DPQuantileRegressor, {"alpha": 0.2, "quantile": 0.5}),
     (PoissonRegressor(alpha=0.2), DPPoissonRegressor, {"alpha": 0.2}),
     (GammaRegressor(alpha=0.2), DPPoissonRegressor, {"alpha": 0}),
     (TweedieRegressor(power=1, alpha=0.2), DPPoissonRegressor, {"alpha": 0.2}),

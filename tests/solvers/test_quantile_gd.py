@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from tasks_for_solvers import TASKS
 
-from skdp.privacy import Adjacency, Ledger
-from skdp.privacy.oracle import PrivateOracle
-from skdp.privacy.randomness import SeededNoise
+from skdp.privacy import Adjacency, PrivateOracle, SeededNoise
+from skdp.privacy.accounting import Ledger
 from skdp.problem.losses import Pinball, Squared
 from skdp.solvers import QuantileGD
 
