@@ -525,6 +525,7 @@ REGRESSORS: Mapping[str, str] = {
     ),
     "alphas": "DPGridSearchCV(model, {'alpha': [...]}) compares several, within one budget.",
     "data_bounds": "An l1 penalty is about columns as they are: put BoundsScaler in front.",
+    "solver_options": "Pass a configured solver, such as solver=QuantileGD(steps=10).",
     "classes": "Targets are numbers; pass target_bounds=(low, high), if they are known.",
 }
 SCALERS: Mapping[str, str] = {

@@ -24,6 +24,7 @@ from skdp import (
     DPLinearRegression,
     DPLogisticRegression,
     DPPoissonRegressor,
+    DPQuantileRegressor,
     DPSVMClassifier,
 )
 from skdp.audit import audit
@@ -119,6 +120,7 @@ CONSTRUCTORS = {
         [linear_model.LinearRegression, linear_model.Ridge, linear_model.HuberRegressor],
     ),
     DPPoissonRegressor: ((), [linear_model.PoissonRegressor]),
+    DPQuantileRegressor: ((), [linear_model.QuantileRegressor]),
     DPLassoRegressor: ((), [linear_model.Lasso, linear_model.ElasticNet]),
     DPStandardScaler: ((), [preprocessing.StandardScaler]),
     DPMinMaxScaler: ((), [preprocessing.MinMaxScaler]),
@@ -142,6 +144,7 @@ MODELS = [
     DPLinearRegression,
     DPLassoRegressor,
     DPPoissonRegressor,
+    DPQuantileRegressor,
 ]
 
 

@@ -38,11 +38,7 @@ _REASONS: Mapping[str, Mapping[str, str]] = {
     "DPSVMClassifier": {**CLASSIFIERS, **_OF_MODELS},
     "DPLinearRegression": {**REGRESSORS, **_OF_MODELS},
     "DPLassoRegressor": {**REGRESSORS, **_OF_MODELS},
-    "DPQuantileRegressor": {
-        **REGRESSORS,
-        **_OF_MODELS,
-        "solver_options": "Solvers of scikit-learn add no noise.",
-    },
+    "DPQuantileRegressor": {**REGRESSORS, **_OF_MODELS},
     "DPPoissonRegressor": {
         **REGRESSORS,
         **_OF_MODELS,

@@ -1,0 +1,47 @@
+"""Quantile descent: densities it assumes, and a start that is never lost."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from tasks_for_solvers import TASKS
+
+from skdp.privacy import Adjacency, PrivateOracle, SeededNoise
+from skdp.privacy.accounting import Ledger
+from skdp.problem.losses import Pinball, Squared
+from skdp.solvers import QuantileGD
+
+TASK = TASKS["quantiles"]
+
+
+def solved(problem, epsilon, **options):
+    ledger = Ledger(epsilon, 1e-5)
+    noise = SeededNoise(np.random.default_rng(0))
+    oracle = PrivateOracle(TASK.rows(), ledger, Adjacency.REPLACE_ONE, noise).for_problem(problem)
+    return QuantileGD(**options).solve(problem, oracle, np.random.default_rng(0)), ledger
+
+
+@pytest.mark.parametrize("quantiles", [(0.5,), (0.1, 0.9), (0.2, 0.5, 0.7)])
+def test_shares_below_are_right_where_nothing_hides_them(quantiles):
+    problem = replace(TASK.problem, loss=Pinball(quantiles))
+    solution, _ = solved(problem, 1e6)
+    z = np.column_stack([TASK.X, np.ones(len(TASK.y))]) @ solution.w.reshape(5, -1)
+    np.testing.assert_allclose(np.mean(TASK.y[:, None] <= z, axis=0), quantiles, atol=0.02)
+
+
+def test_where_noise_hides_all_slopes_are_shrunk():
+    loud, _ = solved(TASK.problem, 0.01)
+    clear, _ = solved(TASK.problem, 1e6)
+    assert np.linalg.norm(loud.w[:4]) < np.linalg.norm(clear.w[:4])
+
+
+@pytest.mark.parametrize("rounds", [1, 3])
+def test_the_whole_budget_is_asked_for(rounds):
+    solution, ledger = solved(TASK.problem, 1.0, rounds=rounds, steps=4)
+    assert solution.n_iter == 4 * rounds
+    assert ledger.total >= 0.999 * ledger.limit
+
+
+def test_other_losses_are_refused():
+    with pytest.raises(ValueError, match="needs the pinball loss"):
+        QuantileGD().check(replace(TASK.problem, loss=Squared()))
