@@ -139,6 +139,9 @@ class DPHazardRegressor(RegressorMixin, PrivateLinearModel):
         Ends of the periods.
     baseline_hazard_ : ndarray of shape (K,)
         Integral of the hazard over each period where all features are 0.
+    population_survival_ : ndarray of shape (K,)
+        Probability of no event up to the end of each period in the population that the rows are
+        from, by the life table: a noisy Kaplan-Meier curve.
     inference_ : Inference
         Standard errors, intervals and tests of the coefficients, with ``solver='one_step'`` only;
         see :class:`skdp.Inference`.
@@ -228,6 +231,7 @@ class DPHazardRegressor(RegressorMixin, PrivateLinearModel):
     intercept_: float
     times_: np.ndarray
     baseline_hazard_: np.ndarray
+    population_survival_: np.ndarray
     n_iter_: int
 
     @with_advice(REGRESSORS)
@@ -413,10 +417,12 @@ class DPHazardRegressor(RegressorMixin, PrivateLinearModel):
 
     def _publish(self, problem: Problem, solution: Solution, dtype: np.dtype) -> None:
         coef, intercept = problem.in_user_coordinates(solution.w.reshape(problem.n_rows, 1))
-        found = problem.loss if solution.loss is None else solution.loss
+        table, found = problem.loss, problem.loss if solution.loss is None else solution.loss
         assert isinstance(found, Hazard)
+        assert isinstance(table, Hazard)
         self.coef_ = np.ascontiguousarray(coef[:, 0], dtype=dtype)
         self.intercept_, self.times_ = 0.0, np.array(found.times)
+        self.population_survival_ = np.exp(-np.cumsum(table.hazards))
         self.baseline_hazard_ = np.array(found.hazards) * np.exp(np.clip(intercept[0], -700, 700))
         self.n_iter_ = solution.n_iter
 

@@ -121,6 +121,24 @@ def test_given_cut_points_are_the_periods():
     assert "survival curve" in str(found.plan_)
 
 
+def kaplan_meier(y, at):
+    """Its curve without privacy, one event after another."""
+    order = np.argsort(y.time)
+    event, time = y.event[order], y.time[order]
+    curve = np.cumprod(1 - event / np.arange(len(y), 0, -1))
+    return curve[np.searchsorted(time, at, side="right") - 1]
+
+
+def test_survival_of_the_population_is_kaplan_and_meiers(fitted):
+    y = people()[1]
+    np.testing.assert_allclose(
+        fitted.population_survival_, kaplan_meier(y, fitted.times_), atol=0.06
+    )
+    given = model(times=[0.2, 0.5, 1.0], max_time=None, epsilon=5.0).fit(*people())
+    exact = kaplan_meier(y, given.times_)
+    np.testing.assert_allclose(given.population_survival_, exact, atol=0.02)
+
+
 def test_the_longest_time_is_found_where_it_is_not_given():
     found = model(max_time=None).fit(*people())
     assert 0.8 < found.times_[-1] < 3.1

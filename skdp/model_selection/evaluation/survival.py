@@ -83,7 +83,7 @@ class RiskTable:
 
     @cached_property
     def pairs(self) -> tuple[np.ndarray, np.ndarray]:
-        """What a person adds to pairs that can be compared, and to agreeing ones: (2, K + 1, b).
+        """Shares of people with whom one can be compared, and of those who agree, (2, K + 1, b).
 
         The first axis tells who has an event from others. A pair can be compared if one has an
         event up to the last cut point, and the other is seen in a later period. Scores of one bin
