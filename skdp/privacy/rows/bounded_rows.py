@@ -28,7 +28,7 @@ _ROUNDED = 1.0 + 2.0**-50  # How far off is what was brought to unit norm.
 _LEAST_EXPOSURE = 1e-300  # Whose logarithm is finite, and whose events are none.
 LONGEST_CUT = 1 << 13  # Rows; what rounding does to a sum grows with their number.
 LONGEST_PIECE = 1 << 12  # Rows of a privacy unit that are added up by themselves.
-MANY_ROWS = 1 << 21  # Of a table of more rows little is kept for each.
+MANY_ROWS = 1 << 20  # Of a table of more rows little is kept for each.
 STEPS = 2.0**26  # Of weights between 0 and 1.
 MOST_ROWS = LONGEST_CUT * 3 // 2
 # Entries that are brought to other coordinates, or sums of units held, at a time, so that they
