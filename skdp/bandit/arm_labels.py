@@ -7,7 +7,7 @@ from typing import Any, final
 
 import numpy as np
 
-from ..privacy.rows.reading import redacted
+from ..privacy.rows.reading import attempted, redacted
 from ..validation import shown
 
 
@@ -69,13 +69,14 @@ class ArmLabels:
                 f"DPContextualBandit needs one action a context, {n} in all, got an array of shape "
                 f"{given.shape}."
             )
-        try:
-            return np.array([self._numbers[label] for label in given.tolist()], dtype=np.intp)
-        except (KeyError, TypeError):
+        # Outside of a handler: what was caught there would quote a label.
+        codes = attempted(lambda: [self._numbers[label] for label in given.tolist()])
+        if codes is None:
             raise ValueError(
                 f"DPContextualBandit needs actions among its {len(self)} arms; some of those given "
                 "are not. Name all arms in arms=[...], with the type that they have in the log."
-            ) from None
+            )
+        return np.array(codes, dtype=np.intp)
 
 
 def _array(labels: list[Any]) -> np.ndarray:
