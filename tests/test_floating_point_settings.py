@@ -20,6 +20,7 @@ from skdp import (
     DPLinearRegression,
     DPLogisticRegression,
     DPPoissonRegressor,
+    DPQuantileRegressor,
     DPSVMClassifier,
     audit,
     preprocessing,
@@ -74,6 +75,11 @@ def lasso(**options):
 def counts(**options):
     given = {"target_bounds": (0.0, 1.0), "data_norm": 2.0} | SEED
     return DPPoissonRegressor(**given | options)
+
+
+def quantiles(**options):
+    given = {"target_bounds": (-1.0, 1.0), "data_norm": 2.0, "quantile": [0.1, 0.9]} | SEED
+    return DPQuantileRegressor(**given | options)
 
 
 def machine(**options):
@@ -183,6 +189,7 @@ MADE = {
     "DPLinearRegression": linear,
     "DPLassoRegressor": lasso,
     "DPPoissonRegressor": counts,
+    "DPQuantileRegressor": quantiles,
 }
 USED = {
     "DPLogisticRegression": PROBABILITIES,
@@ -190,6 +197,7 @@ USED = {
     "DPLinearRegression": ("predict", "score"),
     "DPLassoRegressor": ("predict", "score"),
     "DPPoissonRegressor": ("predict", "score"),
+    "DPQuantileRegressor": ("predict", "score"),
 }
 # Names of methods, or of functions, and what is done with them.
 ENTRIES = {
@@ -261,7 +269,7 @@ MORE = {
         f"solver {name}": lambda name=name, make=make: fits(make(solver=name, epsilon=9.0))
         for name in SOLVERS
         for make in [linear if name in ("adassp", "screening", "tracked_gd") else logistic]
-        if name not in ("blocks", "ftrl", "frank_wolfe")
+        if name not in ("blocks", "ftrl", "frank_wolfe", "quantile_gd")
     },
     "solver frank_wolfe": lambda: fits(lasso(solver="frank_wolfe")),
 }
