@@ -113,8 +113,8 @@ class DPKBinsDiscretizer(Invertible, QuantileLearner):
     )
     def __init__(
         self,
-        *,
         n_bins: Any = 5,
+        *,
         encode: str = "onehot",
         strategy: str = "quantile",
         epsilon: float = 1.0,

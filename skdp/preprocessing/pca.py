@@ -128,8 +128,8 @@ class DPPCA(ComponentsLearner):
     )
     def __init__(
         self,
-        *,
         n_components: int | None = None,
+        *,
         whiten: bool = False,
         epsilon: float = 1.0,
         delta: float | None = None,

@@ -125,9 +125,9 @@ class DPSplineTransformer(Delegating, QuantileLearner):
     )
     def __init__(
         self,
-        *,
         n_knots: int = 5,
         degree: int = 3,
+        *,
         knots: str = "quantile",
         extrapolation: str = "constant",
         include_bias: bool = True,

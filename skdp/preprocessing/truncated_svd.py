@@ -102,8 +102,8 @@ class DPTruncatedSVD(ComponentsLearner):
     )
     def __init__(
         self,
-        *,
         n_components: int = 2,
+        *,
         epsilon: float = 1.0,
         delta: float | None = None,
         bounds: Any = None,
