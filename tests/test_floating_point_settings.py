@@ -21,6 +21,7 @@ from skdp import (
     DPLinearRegression,
     DPLogisticRegression,
     DPPoissonRegressor,
+    DPQuantileRegressor,
     DPSVMClassifier,
     audit,
     preprocessing,
@@ -77,6 +78,11 @@ def counts(**options):
     return DPPoissonRegressor(**given | options)
 
 
+def quantiles(**options):
+    given = {"target_bounds": (-1.0, 1.0), "data_norm": 2.0, "quantile": [0.1, 0.9]} | SEED
+    return DPQuantileRegressor(**given | options)
+
+
 def hazards(**options):
     return DPHazardRegressor(**{"data_norm": 2.0, "max_time": 3.0} | SEED | options)
 
@@ -126,7 +132,7 @@ def uses(model, *methods):
     # Numbers of bins, or any.
     back = np.abs(np.sign(X)) if isinstance(model, DPKBinsDiscretizer) else X[4:] * 1e200
     given = {"score": (X, target(model)), "inverse_transform": (back,), "fit_transform": (X, Y)}
-    given |= {name: (X, True) for name in CURVES}
+    given |= dict.fromkeys(CURVES, (X, True))
     return [getattr(model, name)(*given.get(name, (X,))) for name in methods]
 
 
@@ -189,6 +195,7 @@ MADE = {
     "DPLinearRegression": linear,
     "DPLassoRegressor": lasso,
     "DPPoissonRegressor": counts,
+    "DPQuantileRegressor": quantiles,
     "DPHazardRegressor": hazards,
 }
 CURVES = "predict_survival_function", "predict_cumulative_hazard_function"
@@ -198,6 +205,7 @@ USED = {
     "DPLinearRegression": ("predict", "score"),
     "DPLassoRegressor": ("predict", "score"),
     "DPPoissonRegressor": ("predict", "score"),
+    "DPQuantileRegressor": ("predict", "score"),
     "DPHazardRegressor": ("predict", "score", *CURVES),
 }
 # Names of methods, or of functions, and what is done with them.
@@ -274,7 +282,7 @@ MORE = {
         f"solver {name}": lambda name=name, make=make: fits(make(solver=name, epsilon=9.0))
         for name in SOLVERS
         for make in [linear if name in ("adassp", "screening", "tracked_gd") else logistic]
-        if name not in ("blocks", "ftrl", "frank_wolfe")
+        if name not in ("blocks", "ftrl", "frank_wolfe", "quantile_gd")
     },
     "solver frank_wolfe": lambda: fits(lasso(solver="frank_wolfe")),
 }

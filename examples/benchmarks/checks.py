@@ -29,6 +29,7 @@ from skdp import (
     DPLassoRegressor,
     DPLinearRegression,
     DPLogisticRegression,
+    DPQuantileRegressor,
     DPSVMClassifier,
 )
 from skdp.bandit.policies import POLICIES
@@ -38,8 +39,16 @@ from skdp.solvers import SOLVERS
 
 ESTIMATORS: dict[str, type[BaseEstimator]] = {
     cls.__name__: cls
-    for cls in (DPLogisticRegression, DPSVMClassifier, DPLinearRegression, DPLassoRegressor)
+    for cls in (
+        DPLogisticRegression,
+        DPSVMClassifier,
+        DPLinearRegression,
+        DPLassoRegressor,
+        DPQuantileRegressor,
+    )
 }
+OF_QUANTILES = "takes the pinball loss only"
+OF_SMOOTH = "takes smooth losses only"
 OF_RESIDUALS = "takes losses of residuals only"
 OF_LOG_ODDS = "takes the logistic loss or softmax only"
 OF_CLASSES = "takes losses of two classes only"
@@ -51,12 +60,14 @@ MUCH = {"epsilon": 1e4}
 ALL_BOUNDS = {**BOUNDS, "target_bounds": (-10.0, 10.0)}
 NEEDS: dict[str, dict[str, dict[str, Any] | str]] = {
     "DPLogisticRegression": {
+        "quantile_gd": OF_QUANTILES,
         **dict.fromkeys(("adassp", "screening", "tracked_gd"), OF_RESIDUALS),
         **dict.fromkeys(("dda", "ftrl"), BOUNDS),
         "one_step": MUCH,
         "frank_wolfe": {**BOUNDS, "constraint": L1Ball(10.0)},
     },
     "DPSVMClassifier": {
+        "quantile_gd": OF_QUANTILES,
         **dict.fromkeys(("adassp", "screening", "tracked_gd"), OF_RESIDUALS),
         **dict.fromkeys(("dda", "ftrl"), BOUNDS),
         "preconditioned_gd": OF_LOG_ODDS,
@@ -64,6 +75,7 @@ NEEDS: dict[str, dict[str, dict[str, Any] | str]] = {
         "frank_wolfe": {**BOUNDS, "constraint": L2Ball(10.0), "loss": HuberisedHinge()},
     },
     "DPLinearRegression": {
+        "quantile_gd": OF_QUANTILES,
         "dual_averaging": OF_LOG_ODDS,
         "preconditioned_gd": OF_LOG_ODDS,
         "objective_perturbation": OF_CLASSES,
@@ -72,12 +84,21 @@ NEEDS: dict[str, dict[str, dict[str, Any] | str]] = {
         "frank_wolfe": {**ALL_BOUNDS, "constraint": L1Ball(10.0)},
     },
     "DPLassoRegressor": {
+        "quantile_gd": OF_QUANTILES,
         **dict.fromkeys(("adassp", "one_step"), NO_PENALTY),
         "dual_averaging": OF_LOG_ODDS,
         "preconditioned_gd": OF_LOG_ODDS,
         "objective_perturbation": OF_CLASSES,
         **dict.fromkeys(("dda", "ftrl"), ALL_BOUNDS),
         "frank_wolfe": {**ALL_BOUNDS, "alpha": 0.01},
+    },
+    "DPQuantileRegressor": {
+        **dict.fromkeys(("accmd", "frank_wolfe", "spider", "svrg"), OF_SMOOTH),
+        **dict.fromkeys(("adassp", "one_step", "screening", "tracked_gd"), OF_RESIDUALS),
+        "dual_averaging": OF_LOG_ODDS,
+        "preconditioned_gd": OF_LOG_ODDS,
+        "objective_perturbation": OF_CLASSES,
+        **dict.fromkeys(("dda", "ftrl"), ALL_BOUNDS),
     },
 }
 

@@ -47,8 +47,9 @@ _PACE, _FARTHEST_APART, _MOMENTUM, _SCORE_NOISE = 12.0, 1e-3, 0.6, 6.0
 # as scores grow and bend the loss less, unless the latest two gradients tell of more. Half of what
 # they tell is stable, with momentum, and a bit.
 _FIRST_CURVATURE, _LAST_CURVATURE, _MOST_CURVATURE, _OF_MEASURED = 1.5, 0.35, 3.0, 0.5
-# Least curvature that steps assume for counts, and how far scores of a typical row move at most.
-_LAST_OF_COUNTS, _FARTHEST_MOVE = 1.0, 0.5
+# Of counts, whose means are exponentials: noise in the score of a typical row, the least curvature
+# that steps assume, and how far scores of a typical row move at most.
+_NOISE_OF_COUNTS, _LAST_OF_COUNTS, _FARTHEST_MOVE = 1.0, 1.0, 0.5
 # Variance that noise has in a solution for counts, in units of what it has by the gradients that
 # are combined: those before have left some in the iterates.
 _OF_ALL_STEPS = 2.0
@@ -117,8 +118,9 @@ class PreconditionedGD(Solver):
     score_noise : float, optional
         Bound on the standard deviation, under replace-one, that noise puts on the score of a
         typical row before iterates are combined. The smaller, the shorter the steps. By default 6
-        where moments are known, and else 1 for rare classes to 1.5 for balanced ones, or for two
-        classes with n mu below 600 0 to 3; 1.5 suits rows of many features that are white.
+        where moments are known, 1 for counts there, and else 1 for rare classes to 1.5 for balanced
+        ones, or for two classes with n mu below 600 0 to 3; 1.5 suits rows of many features that
+        are white.
     label_blind : bool, optional
         Whether rows are bounded by weights that do not depend on their labels. False clips them
         instead, which is a bias but leaves more of rows that are hard to fit: for several classes
@@ -213,7 +215,9 @@ class PreconditionedGD(Solver):
         """Steps at the pace of known moments, and the best combination of late iterates."""
         problem, steps, d = task.problem, task.steps, task.problem.n_features
         momentum = _MOMENTUM if self.momentum is None else self.momentum
-        noise = _SCORE_NOISE if self.score_noise is None else self.score_noise
+        counts = problem.loss.log_means
+        usual = _NOISE_OF_COUNTS if counts else _SCORE_NOISE
+        noise = usual if self.score_noise is None else self.score_noise
         k = max(2, problem.loss.n_scores)
         bend = curvatures_at_start(problem) * (1 - 1 / k) / k
         # Rare classes at a pace of their own would swing, since scores of others move them too.
@@ -230,7 +234,6 @@ class PreconditionedGD(Solver):
         late: deque[tuple[np.ndarray, np.ndarray]] = deque(
             maxlen=max(1, ceil(self.average * steps))
         )
-        counts = problem.loss.log_means
         last = _LAST_OF_COUNTS if counts else _LAST_CURVATURE
         longest = _FARTHEST_MOVE if counts else inf
         assumed, falls = _FIRST_CURVATURE, np.geomspace(1.0, last, steps)
