@@ -16,6 +16,7 @@ from sklearn.preprocessing import StandardScaler
 import skdp
 from skdp import (
     DPContextualBandit,
+    DPHazardRegressor,
     DPLassoRegressor,
     DPLinearRegression,
     DPLogisticRegression,
@@ -82,6 +83,10 @@ def quantiles(**options):
     return DPQuantileRegressor(**given | options)
 
 
+def hazards(**options):
+    return DPHazardRegressor(**{"data_norm": 2.0, "max_time": 3.0} | SEED | options)
+
+
 def machine(**options):
     return DPSVMClassifier(**{"classes": [0, 1], "data_norm": 2.0} | SEED | options)
 
@@ -127,6 +132,7 @@ def uses(model, *methods):
     # Numbers of bins, or any.
     back = np.abs(np.sign(X)) if isinstance(model, DPKBinsDiscretizer) else X[4:] * 1e200
     given = {"score": (X, target(model)), "inverse_transform": (back,), "fit_transform": (X, Y)}
+    given |= dict.fromkeys(CURVES, (X, True))
     return [getattr(model, name)(*given.get(name, (X,))) for name in methods]
 
 
@@ -190,7 +196,9 @@ MADE = {
     "DPLassoRegressor": lasso,
     "DPPoissonRegressor": counts,
     "DPQuantileRegressor": quantiles,
+    "DPHazardRegressor": hazards,
 }
+CURVES = "predict_survival_function", "predict_cumulative_hazard_function"
 USED = {
     "DPLogisticRegression": PROBABILITIES,
     "DPSVMClassifier": CLASSIFIER_METHODS,
@@ -198,11 +206,16 @@ USED = {
     "DPLassoRegressor": ("predict", "score"),
     "DPPoissonRegressor": ("predict", "score"),
     "DPQuantileRegressor": ("predict", "score"),
+    "DPHazardRegressor": ("predict", "score", *CURVES),
 }
 # Names of methods, or of functions, and what is done with them.
 ENTRIES = {
     **{f"{name}.fit": lambda make=make: fits(make()) for name, make in MADE.items()},
-    **{f"{name}.partial_fit": lambda make=make: continues(make()) for name, make in MADE.items()},
+    **{
+        f"{name}.partial_fit": lambda make=make: continues(make())
+        for name, make in MADE.items()
+        if hasattr(make(), "partial_fit")
+    },
     **{
         f"{name}.{method}": lambda make=make, method=method: uses(
             make().fit(X, target(make())), method

@@ -285,7 +285,9 @@ class DPHazardRegressor(RegressorMixin, PrivateLinearModel):
         ndarray of shape (n_samples,) of functions of time, or (n_samples, K) of numbers
             As scikit-survival does. Functions start at 1 and are linear within periods.
         """
-        return self._curves(np.exp(-self._cumulated(X)), 1.0, return_array=return_array)
+        with np.errstate(under="ignore"):
+            survival = np.exp(-self._cumulated(X))
+        return self._curves(survival, 1.0, return_array=return_array)
 
     def predict_cumulative_hazard_function(self, X: Any, return_array: bool = False) -> np.ndarray:
         """Integrals of the hazard up to each time.
@@ -349,7 +351,7 @@ class DPHazardRegressor(RegressorMixin, PrivateLinearModel):
     def _cumulated(self, X: Any) -> np.ndarray:
         """Integrals of the hazard of each row up to the ends of the periods, (n_samples, K)."""
         check_is_fitted(self)
-        with np.errstate(over="ignore"):
+        with np.errstate(over="ignore", under="ignore"):
             return np.exp(self._scores(X))[:, None] * np.cumsum(self.baseline_hazard_)
 
     def _curves(self, values: np.ndarray, first: float, *, return_array: bool) -> np.ndarray:

@@ -254,7 +254,9 @@ def test_no_old_inference_stays_beside_a_new_model():
 @pytest.mark.parametrize("model", [DPLassoRegressor(), DPSVMClassifier()])
 def test_models_without_normal_errors_are_refused(model):
     model.coef_ = np.zeros(D)
-    with pytest.raises(ValueError, match="needs DPLinearRegression or DPLogisticRegression"):
+    with pytest.raises(
+        ValueError, match="needs DPLinearRegression, DPLogisticRegression or DPHazardRegressor"
+    ):
         inference(model)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import skdp
-from skdp import DPLinearRegression, DPLogisticRegression
+from skdp import DPHazardRegressor, DPLinearRegression, DPLogisticRegression
 from skdp.estimators import refusals
 from skdp.privacy import PrivacyUnit
 from skdp.privacy.accounting import GaussianDP, PerturbedGaussianDP
@@ -84,6 +84,7 @@ EXAMPLES = {
         classifier(solver="one_step", class_weight="balanced")
     ),
     "privacy_unit=None with DDA": planned(classifier(solver="dda"), privacy_unit=True),
+    "rows at one place, because its baseline": planned(DPHazardRegressor(), **SITES),
     "a solver for rows at several sites.*got GD": planned(classifier(solver="gd"), **SITES),
     "with DDA needs one target a row, got 2": planned(regressor(solver="dda"), n_targets=2),
     "with DDA has nobody.*for class_weight='balanced' and bounds to be estimated": planned(
