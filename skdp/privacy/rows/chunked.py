@@ -338,7 +338,7 @@ class ChunkedRows(BlockStore):
         return super()._bounded(bounds) if self._parts is None else _BoundedChunks(self, bounds)
 
     def parts(self) -> Iterator[tuple[Part, list[RawBlock]]]:
-        """What was kept of each chunk, and its rows, if they are those that were read first."""
+        """Parts that were kept of chunks, and their rows, if those are as they were read first."""
         delivered = iter(self._chunks)
         for part in self._parts or []:
             chunk = next(delivered, None)

@@ -199,7 +199,7 @@ def _files(path: Any) -> list[tuple[Any, str]]:
 
 
 def _layout(file: Any) -> tuple[Any, ...]:
-    """What the metadata say of a file: its schema, rows, and where groups of them begin and end."""
+    """Facts from the metadata of a file: its schema, rows, and sizes of the groups of them."""
     found = file.metadata
     groups = [found.row_group(i) for i in range(found.num_row_groups)]
     return (

@@ -64,7 +64,7 @@ class Facts:
 
 @dataclass(frozen=True, eq=False)
 class OpenedPartition:
-    """What is kept of a partition: public facts, and its rows without their features.
+    """A partition as it is kept: public facts, and its rows without their features.
 
     ``labelled`` says whose rows they are where users have said so, until all partitions have been
     opened and it is known what the rows count.
@@ -232,7 +232,7 @@ def _made(part: Any) -> Any:
 
 
 def _all(X: _Each, *beside: Sequence[Any] | None) -> list[Sequence[Any]]:
-    """What is beside each partition, None where there is nothing."""
+    """Columns of what is beside each partition, None where there is nothing."""
     return [[None] * len(X) if one is None else one for one in beside]
 
 

@@ -134,7 +134,7 @@ class Partitions:
         return sorted(alone + shares)
 
     def in_place(self, collection: Any) -> Partitions:
-        """The same objects, each as a :class:`Recipe` if it is made from nothing that others need.
+        """These objects, each as a :class:`Recipe` if it is made from nothing that others need.
 
         As tasks of their own they might be made on one worker and needed on another. What is in
         memory, or a part of something larger, stays what it is, and so do all objects of a
