@@ -28,6 +28,7 @@ from .exceptions import (
 )
 from .model_selection.evaluation import Evaluation, evaluate
 from .privacy import PrivacySpent
+from .privacy.rows import Chunks
 from .privatization import PrivatizePlan, privatize
 from .reporting import (
     PrivacyBudget,
@@ -44,6 +45,7 @@ __version__ = "0.1.0"
 __all__ = [
     "BudgetExceededError",
     "BudgetWarning",
+    "Chunks",
     "DPContextualBandit",
     "DPHazardRegressor",
     "DPLassoRegressor",

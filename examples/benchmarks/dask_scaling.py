@@ -6,7 +6,7 @@ as a fit asks a hundred of; seconds are medians over the queries of one fit. Pro
 those of workers and of this process in the whole fit, divided by its passes over the rows; they
 depend less on what else the machine does. Peak memory is the largest resident set of a worker.
 
-    python examples/benchmarks/dask_scaling.py [--quick]
+    python examples/benchmarks/dask_scaling.py [--quick | --tasks]
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ from distributed import Client, LocalCluster, wait
 
 from skdp import DPLogisticRegression
 from skdp.privacy import PrivateOracle
+from skdp.privacy.rows import DaskRows
+from skdp.problem import RowBounds
 from skdp.solvers import GD
 
 FEATURES, PARTITION = 50, 100_000
@@ -220,11 +222,39 @@ def loss(n):
         )
 
 
+def of_tasks(partitions):
+    """What a partition of few rows costs a query here, in the process of client and scheduler."""
+    rows = np.zeros((10 * partitions, 2)), np.zeros(10 * partitions)
+    with cluster(2) as client:
+        for name in ("persisted", "made anew"):
+            X, y = (da.from_array(part, chunks=(10, *part.shape[1:])) for part in rows)
+            if name == "persisted":
+                X, y = client.persist([X, y])
+            view = DaskRows(X + 0 if name == "made anew" else X, y, np.asarray)
+            view = view.bounded(RowBounds(1.0))
+            # The first sum finds out what bounds make of the rows.
+            for _ in range(2):
+                begin, used = time.perf_counter(), time.process_time()
+                view.sum(lambda block: block.combine(block.y.copy()))
+                took, used = time.perf_counter() - begin, time.process_time() - used
+            print(
+                f"{partitions} partitions {name}: {1e3 * took / partitions:.2f} ms each, "
+                f"{1e3 * used / partitions:.2f} of the processor of client and scheduler",
+                flush=True,
+            )
+
+
 def main():
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--quick", action="store_true", help="a tenth of the rows")
-    quick = parser.parse_args().quick
+    parser.add_argument("--tasks", action="store_true", help="only what tasks cost")
+    given = parser.parse_args()
+    quick = given.quick
+    if given.tasks:
+        for partitions in (16, 128, 512):
+            of_tasks(partitions)
+        return
     unit = 100_000 if quick else 1_000_000
     print(
         f"dask {dask.__version__}, {platform.machine()}, {os.cpu_count()} cores, load "

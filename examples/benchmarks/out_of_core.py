@@ -24,6 +24,7 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -31,6 +32,9 @@ import numpy as np
 
 _MADE_AT_A_TIME = 1 << 18
 _FEW_ROWS = 3_000_000
+_PARTITION = 250_000
+# Of a worker, 300 MB of which are the packages that it imports.
+_LEAST_MEMORY = 700_000_000
 
 
 class Table(NamedTuple):
@@ -77,9 +81,124 @@ def memory_map(given: Table, y: np.ndarray) -> Iterator[tuple[Any, ...]]:
     yield given.X, y
 
 
+@contextmanager
+def chunks(given: Table, y: np.ndarray) -> Iterator[tuple[Any, ...]]:
+    """Chunks of the memory map that a function delivers."""
+    from skdp import Chunks
+
+    def read() -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        for start in range(0, len(y), _PARTITION):
+            yield given.X[start : start + _PARTITION], y[start : start + _PARTITION]
+
+    yield (Chunks(read),)
+
+
+@contextmanager
+def arrays(given: Table, y: np.ndarray) -> Iterator[tuple[Any, ...]]:
+    """The memory map in ten arrays."""
+    from skdp import Chunks
+
+    ends = [len(y) * k // 10 for k in range(11)]
+    X, targets = ([of[i:j] for i, j in pairwise(ends)] for of in (given.X, y))
+    yield (Chunks.from_arrays(X, targets),)
+
+
+def parquet_files(given: Table) -> Path:
+    """A folder of files of a million rows each, in row groups of a partition, made once."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    folder = given.folder / "parquet"
+    if not folder.exists():
+        made = given.folder / "parquet.part"
+        made.mkdir(exist_ok=True)
+        for k, start in enumerate(range(0, len(given.X), 4 * _PARTITION)):
+            here = slice(start, start + 4 * _PARTITION)
+            columns = {f"x{j:03}": x for j, x in enumerate(np.asarray(given.X[here]).T)}
+            beside = {"labels": given.labels[here], "targets": given.targets[here]}
+            rows = pa.table(columns | beside)
+            parquet.write_table(rows, made / f"{k:05}.parquet", row_group_size=_PARTITION)
+        made.rename(folder)
+    return folder
+
+
+def _columns(given: Table, y: np.ndarray) -> tuple[list[str], str]:
+    return [f"x{j:03}" for j in range(given.X.shape[1])], (
+        "labels" if y.dtype == given.labels.dtype else "targets"
+    )
+
+
+@contextmanager
+def parquet(given: Table, y: np.ndarray) -> Iterator[tuple[Any, ...]]:
+    """Chunks of Parquet files, which are decoded anew at each pass."""
+    from skdp import Chunks
+
+    columns, target = _columns(given, y)
+    yield (Chunks.from_parquet(parquet_files(given), target=target, columns=columns),)
+
+
+@contextmanager
+def cluster(memory: int = 0) -> Iterator[Any]:
+    """Client of two workers of one thread, each of so many bytes, which counts what it receives."""
+    import pickle
+
+    from distributed import Client, LocalCluster
+
+    limit = {"memory_limit": memory} if memory else {}
+    received: list[int] = []
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, **limit) as local,
+        Client(local) as client,
+    ):
+        gather = client._gather
+
+        async def weighed(*args: Any, **options: Any) -> Any:
+            out = await gather(*args, **options)
+            received.append(len(pickle.dumps(out)))
+            return out
+
+        client._gather = weighed
+        yield client
+        print(
+            f"# dask: {np.median(received):.0f} bytes a query, median of {len(received)}",
+            file=sys.stderr,
+        )
+
+
+@contextmanager
+def dask_persisted(given: Table, y: np.ndarray) -> Iterator[tuple[Any, ...]]:
+    """Arrays in the memory of two workers, in partitions of 250,000 rows."""
+    import dask.array as da
+
+    with cluster() as client:
+        X = da.from_array(given.X, chunks=(_PARTITION, -1), inline_array=True)
+        held = client.persist([X, da.from_array(y, chunks=_PARTITION, inline_array=True)])
+        client.compute([held[0].sum(), held[1].sum()], sync=True)
+        yield tuple(held)
+
+
+@contextmanager
+def dask_parquet(given: Table, y: np.ndarray) -> Iterator[tuple[Any, ...]]:
+    """Row groups of Parquet files, read anew by two workers of less memory than the table."""
+    import dask.dataframe as dd
+
+    folder = parquet_files(given)
+    columns, target = _columns(given, y)
+    with cluster(max(_LEAST_MEMORY, int(0.45 * given.X.nbytes))):
+        frame = dd.read_parquet(folder, split_row_groups=True)
+        yield frame[columns], frame[target]
+
+
 # What a private model is fitted to, by name: a context manager of (table, y) that gives the
 # arguments of ``fit``.
-STORES: dict[str, Callable[[Table, np.ndarray], Any]] = {"memory map": memory_map}
+STORES: dict[str, Callable[[Table, np.ndarray], Any]] = {
+    "memory map": memory_map,
+    "arrays": arrays,
+    "chunks": chunks,
+    "parquet": parquet,
+    "dask": dask_persisted,
+    "dask parquet": dask_parquet,
+}
 
 
 class OwnMemory:

@@ -2,8 +2,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from skdp import DPLogisticRegression
-from skdp.privacy.rows import ChunkedRows, Chunks, DenseRows
+from skdp import Chunks, DPLogisticRegression
+from skdp.privacy.rows import ChunkedRows, DenseRows
+from skdp.privacy.rows import chunked as chunks_module
 from skdp.solvers import GD
 from skdp.testing import exact_fit
 
@@ -64,7 +65,7 @@ def test_memory_is_that_of_one_chunk_however_many_there_are(gradient, peak_bytes
     size = 8 * shape[0] * shape[1]
     # The chunk in use, the one that replaces it, and a few numbers a row.
     peak = peak_bytes(lambda: gradient(chunked(read), data_norm=3.0))
-    assert peak <= 2.5 * size < 0.1 * n_chunks * size
+    assert peak <= 2.5 * size + 48 * n_chunks * shape[0] < 0.2 * n_chunks * size
 
 
 @pytest.mark.nightly
@@ -79,7 +80,7 @@ def test_fit_takes_less_memory_than_the_data(peak_bytes):
     model = DPLogisticRegression(data_norm=3.0, classes=[False, True], solver=GD(steps=2))
     peak = peak_bytes(lambda: model.fit(Chunks(read)))
     assert model.coef_.shape == (1, 50)
-    assert peak <= 0.1 * n_chunks * 8 * shape[0] * shape[1]
+    assert peak <= 0.2 * n_chunks * 8 * shape[0] * shape[1]
 
 
 @pytest.mark.parametrize("source", [iter([]), (pair for pair in []), zip([], [], strict=True)])
@@ -121,21 +122,100 @@ def test_a_feature_that_is_not_finite_is_refused_in_any_chunk(bad, kind):
         chunked(pieces(X, y, 300, kind))
 
 
-def test_a_feature_that_is_not_finite_at_a_later_pass_is_refused(gradient):
+@pytest.mark.parametrize("bad", [np.nan, 1e6, 1e-3])
+def test_rows_that_change_between_passes_are_refused(gradient, bad, monkeypatch):
+    for kept in (True, False):
+        X, y = data()
+        monkeypatch.setattr(chunks_module, "_MOST_KEPT", 1 << 32 if kept else 0)
+        rows = chunked(lambda X=X, y=y: iter([(X, y)]))
+        first = gradient(rows)
+        np.testing.assert_array_equal(gradient(rows), first)
+        X[3, 3] += bad
+        with pytest.raises(ValueError, match=r"they have changed|contains NaN"):
+            gradient(rows)
+
+
+def test_targets_that_change_between_passes_are_those_of_the_first_or_refused(
+    gradient, monkeypatch
+):
     X, y = data()
     rows = chunked(lambda: iter([(X, y)]))
-    X[3, 3] = np.nan
-    with pytest.raises(ValueError, match="contains NaN"):
-        gradient(rows)
+    first = gradient(rows)
+    monkeypatch.setattr(chunks_module, "_MOST_KEPT", 0)
+    again = chunked(lambda: iter([(X, y)]))
+    y[:] = 1 - y
+    np.testing.assert_array_equal(gradient(rows), first)
+    with pytest.raises(ValueError, match="they have changed"):
+        gradient(again)
 
 
 @pytest.mark.parametrize("later", [slice(0, 900), slice(0, 1100)], ids=["fewer", "more"])
-def test_a_source_that_changes_its_number_of_rows_is_refused(gradient, later):
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_source_that_changes_its_number_of_rows_is_refused(gradient, later, kept, monkeypatch):
+    monkeypatch.setattr(chunks_module, "_MOST_KEPT", 1 << 32 if kept else 0)
     X, y = data(n=1100)
     parts = [slice(0, 1000), later]
     rows = chunked(lambda: iter([(X[parts[0]], y[parts.pop(0)])]))
-    with pytest.raises(ValueError, match="the number of rows has changed"):
+    with pytest.raises(ValueError, match="they have changed"):
         gradient(rows)
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_source_that_ends_early_or_goes_on_is_refused(gradient, kept, monkeypatch):
+    monkeypatch.setattr(chunks_module, "_MOST_KEPT", 1 << 32 if kept else 0)
+    X, y = data()
+    for later in (pieces(X[:900], y[:900], 300), [*pieces(X, y, 300), (X[:1], y[:1])]):
+        passes = [pieces(X, y, 300), later]
+        rows = chunked(lambda passes=passes: iter(passes.pop(0)))
+        with pytest.raises(ValueError, match="they have changed"):
+            gradient(rows)
+
+
+def test_a_reader_may_use_its_memory_again(gradient):
+    X, y = data()
+    features, targets = np.empty((100, X.shape[1])), np.empty(100)
+
+    def read():
+        for start in range(0, len(X), 100):
+            features[:], targets[:] = X[start : start + 100], y[start : start + 100]
+            yield features, targets
+
+    rows, reference = chunked(read), gradient(DenseRows(X, y))
+    same(gradient(rows), reference)
+    same(gradient(rows), reference)
+
+
+def test_arrays_one_after_the_other_are_one_table(gradient, tmp_path):
+    X, y = data()
+    parts = [slice(0, 10), slice(10, 700), slice(700, None)]
+    maps = []
+    for k, part in enumerate(parts):
+        np.save(tmp_path / f"{k}.npy", X[part])
+        maps.append(np.load(tmp_path / f"{k}.npy", mmap_mode="r"))
+    targets = [y[part] for part in parts]
+    rows = ChunkedRows(Chunks.from_arrays(maps, targets), lambda y: y)
+    cut = ChunkedRows(Chunks(list(zip(maps, targets, strict=True))), lambda y: y)
+    np.testing.assert_array_equal(gradient(rows), gradient(cut))
+    same(gradient(rows), gradient(DenseRows(X, y)))
+    weights = [np.linspace(0, 1, len(part)) for part in targets]
+    options = {"data_norm": 1.0, "classes": [0, 1], "solver": GD(steps=3)}
+    one, other = DPLogisticRegression(**options), DPLogisticRegression(**options)
+    exact_fit(one, X, y, sample_weight=np.concatenate(weights))
+    exact_fit(other, Chunks.from_arrays(maps, targets, weights=weights), None)
+    same(other.coef_, one.coef_)
+    people = np.arange(len(X)) % 400
+    labels = [people[part] for part in parts]
+    whole = Chunks([(X, y, None, people)])
+    exact_fit(one, whole, None, privacy_unit=True)
+    chunks = Chunks.from_arrays(maps, targets, privacy_unit=labels)
+    exact_fit(other, chunks, None, privacy_unit=True)
+    same(other.coef_, one.coef_)
+
+
+def test_arrays_of_another_number_are_refused():
+    X, y = data()
+    with pytest.raises(ValueError, match="as many arrays in each sequence, got 2 in X and 1 in y"):
+        Chunks.from_arrays([X, X], [y])
 
 
 def test_chunks_without_one_target_a_row_are_refused():

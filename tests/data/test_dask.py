@@ -38,6 +38,7 @@ from skdp.privacy.rows import (  # noqa: E402
     DaskRows,
     DenseRows,
     SparseRows,
+    added,
     is_collection,
     total,
 )
@@ -251,7 +252,8 @@ def test_a_walk_keeps_no_scores_or_columns_on_the_workers():
     rows = DaskRows(chunks.map_blocks(sp.csr_array).persist(), targets, np.asarray)
     memory = SparseRows(sp.csr_array(X), y).bounded(BOUNDS["plain"])
     view, w = rows.bounded(BOUNDS["plain"]), np.zeros(D + 1)
-    held = [pickle.dumps(kept) for kept in view._view.gathered()]
+    (held,) = rows._tasks._opened.grouped([[0]]).gathered()
+    sizes = []
     for j in range(3):
         w = w.copy()
         w[j] = 1.0
@@ -260,17 +262,40 @@ def test_a_walk_keeps_no_scores_or_columns_on_the_workers():
             return block.combine_within(np.tanh(block.scores_along(w, 1.0)), 0.1)
 
         close(view.sum(kernel), memory.sum(kernel))
-    assert [pickle.dumps(kept) for kept in view._view.gathered()] == held
+        sizes.append(len(pickle.dumps(held[0][0].part._kept)))
+    assert len(set(sizes)) == 1
+
+
+def leaves(count, width=3):
+    """Answers of so many partitions, the second of which has no rows."""
+    rng = np.random.default_rng(0)
+    parts = {(0, i): rng.normal(size=width) * 10.0 ** rng.integers(-8, 8) for i in range(count)}
+    return parts | {(0, 1): None} if count > 1 else parts
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 7, 16, 37])
+def test_the_order_of_sums_is_that_of_partitions_wherever_they_lie(count):
+    parts = leaves(count)
+    ((_, whole),) = added([parts], count).items()
+    np.testing.assert_allclose(whole, sum(p for p in parts.values() if p is not None), rtol=1e-9)
+    rng = np.random.default_rng(1)
+    for workers in (2, 3, 10):
+        of_each = [{} for _ in range(workers)]
+        for node, part in parts.items():
+            of_each[rng.integers(workers)][node] = part
+        here = [added([some], count) for some in of_each]
+        ((_, out),) = added([added(here[1:], count), here[0]], count).items()
+        np.testing.assert_array_equal(out, whole)
 
 
 def test_a_task_leaves_the_answers_of_other_tasks_alone():
-    parts = [np.ones(2), np.ones(2)]
-    from skdp.privacy.rows import added
-
-    np.testing.assert_array_equal(added([None, *parts, None]), [2.0, 2.0])
-    np.testing.assert_array_equal(parts, np.ones((2, 2)))
+    parts = leaves(4)
+    before = pickle.dumps(parts)
+    added([parts], 4)
+    assert pickle.dumps(parts) == before
     # In memory the first one is used up.
-    assert total(parts) is parts[0]
+    first = [np.ones(2), np.ones(2)]
+    assert total(first) is first[0]
 
 
 def test_tasks_are_one_a_partition_and_a_tree():
@@ -311,8 +336,9 @@ def test_large_public_arrays_are_sent_once():
         for _ in range(3):
             view.sum(lambda block: block.combine(block.y.copy()) * len(bounds.row_map.shift))
     kept = rows._tasks._sent
-    assert [len(pieces) for pieces in sizes] == [2, 2, 2]
-    assert all(min(pieces) < 1e5 < 8 * d * d == max(pieces) for pieces in sizes)
+    # To be kept, and with each query.
+    assert [len(pieces) for pieces in sizes] == [1, 2, 2, 2]
+    assert all(min(pieces) < 1e5 < 8 * d * d == max(pieces) for pieces in sizes[1:])
     view.sum(lambda block: np.array([bounds.row_map.matrix.sum()]))
     assert rows._tasks._sent.keys() == kept.keys()
     assert all(rows._tasks._sent[name] is kept[name] for name in kept)

@@ -13,6 +13,7 @@ import dask  # noqa: E402
 
 from skdp import DPLinearRegression, DPLogisticRegression  # noqa: E402
 from skdp.privacy.rows import DaskRows, Tasks  # noqa: E402
+from skdp.problem import RowBounds  # noqa: E402
 from skdp.solvers import GD  # noqa: E402
 
 pytestmark = [
@@ -94,7 +95,8 @@ def test_rows_are_never_gathered(client, gathered, persisted):
     # residuals at a few scales of the scores.
     assert facts < 200 * X.npartitions
     assert len(answers) == 1 + 12 + 1
-    assert max(answers) < 8 * (D + 1) + 400 < 8 * CHUNK
+    # Sums of up to sixteen partitions, or workers, come by themselves.
+    assert max(answers) < X.npartitions * (8 * (D + 1) + 200) + 200 < 8 * CHUNK
     score = model.score(X, y)
     assert max(gathered[14:]) < 8 * CHUNK
     same(model, in_memory())
@@ -155,6 +157,25 @@ def test_large_public_arrays_do_not_warn(client):
     np.testing.assert_array_equal(out, [2 * d * d, 40.0])
 
 
+def test_rows_are_made_by_the_task_that_sums_them_unless_others_need_them(client):
+    """Made by a task of their own they would travel to the worker that keeps their targets."""
+    X, y = lazy()
+    rows = DaskRows(X, y, np.asarray)
+    assert not rows._tasks._X.graph
+    bounds = RowBounds(1.0, 1.0)
+
+    def kernel(block):
+        return block.combine(1.0 * block.y)
+
+    expected = rows.bounded(bounds).sum(kernel)
+    # A part of what the cluster has, one array that all are parts of, and rows that are large.
+    held = client.persist(X)
+    whole = da.from_array(held.compute(), chunks=(CHUNK, -1))
+    for source in (held, whole):
+        rows = DaskRows(source.map_blocks(np.ascontiguousarray), y, np.asarray)
+        np.testing.assert_array_equal(rows.bounded(bounds).sum(kernel), expected)
+
+
 @pytest.fixture
 def processes():
     """A client of two worker processes, which are started again when they die."""
@@ -213,6 +234,74 @@ def test_a_fit_whose_rows_are_lost_fails_and_says_what_it_has_spent(processes, m
     # Five queries were charged, of which four were answered.
     assert sum(event.count for event in model.privacy_ledger_) == 5
     assert not hasattr(model, "coef_")
+
+
+def restart(client):
+    client.restart()
+
+
+def stop_the_scheduler(client):
+    client.sync(client.cluster.scheduler.close)
+
+
+@pytest.mark.nightly
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("happens", [restart, stop_the_scheduler])
+def test_a_fit_whose_scheduler_starts_again_or_ends_fails_and_says_what_it_has_spent(
+    processes, monkeypatch, happens
+):
+    asked, answer = [], Tasks.answer
+
+    def answer_and_lose(self, *args):
+        asked.append(None)
+        if len(asked) == 5:
+            happens(processes)
+        return answer(self, *args)
+
+    monkeypatch.setattr(Tasks, "answer", answer_and_lose)
+    model = classifier()
+    with pytest.raises(Exception, match=r".") as failed:
+        model.fit(*lazy())
+    assert failed.value.__notes__
+    assert sum(event.count for event in model.privacy_ledger_) == 5
+    assert not hasattr(model, "coef_")
+
+
+def test_a_slow_worker_is_waited_for(client):
+    """The first partition is done when the last one, on the other worker, has been."""
+    workers = sorted(client.scheduler_info()["workers"])
+    parts = [np.full((4, 2), fill) for fill in (1.0, 2.0)]
+    futures = [client.scatter(p, workers=[w]) for p, w in zip(parts, workers, strict=True)]
+    X = da.concatenate([da.from_delayed(f, (4, 2), dtype=float) for f in futures]).persist()
+    rows = DaskRows(X, da.zeros(8, chunks=4), np.asarray)
+
+    def kernel(block):
+        done = distributed.Event("the other worker is done")
+        if block.X[0, 0] == 2.0:
+            done.set()
+        else:
+            # Not forever, should one worker have got both.
+            done.wait(timeout="5s")
+        return block.X.sum(axis=0)
+
+    np.testing.assert_array_equal(rows.sum(kernel), [12.0, 12.0])
+
+
+def test_partitions_on_one_worker_are_one_task_and_those_of_none_each_by_itself(client):
+    X, y = lazy()
+    held = DaskRows(*client.persist([X, y]), np.asarray)
+    places = held._tasks._places
+    assert len(places) <= 2
+    assert sorted(place for group in places for place in group) == list(range(N // CHUNK))
+    anew = DaskRows(X.map_blocks(np.ascontiguousarray), y + 0, np.asarray)
+    assert anew._tasks._places == [[place] for place in range(N // CHUNK)]
+
+    def kernel(block):
+        return block.combine(np.tanh(block.scores(np.ones(D + 1))))
+
+    bounds = RowBounds(1.0, 1.0)
+    sums = [rows.bounded(bounds).sum(kernel) for rows in (held, anew)]
+    np.testing.assert_array_equal(*sums)
 
 
 @pytest.mark.nightly

@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 dask = pytest.importorskip("dask", reason="needs dask: pip install 'skdp[dask]'")
 da = pytest.importorskip("dask.array", reason="needs dask: pip install 'skdp[dask]'")
@@ -232,16 +233,22 @@ def test_groups_of_dask_rows_are_refused_with_the_name_of_what_takes_them(solver
     assert not hasattr(model, "privacy_ledger_")
 
 
-def test_a_partition_that_stays_in_memory_is_known_by_itself_and_a_copy_by_its_rows():
+@pytest.mark.parametrize("kind", [np.ascontiguousarray, sp.csr_array], ids=["dense", "csr"])
+def test_a_partition_that_stays_in_memory_is_known_by_itself_and_a_copy_by_its_bytes(kind):
     X, y = data()
-    kept = opened(X, y, None, None, [packed((np.asarray, 1.0))[0][1]])
+    of_same_norms = [-X, X[:, ::-1], X[::-1]]
+    nearly = X.copy()
+    nearly[7, 2] = np.nextafter(nearly[7, 2], 1.0)
+    X = kind(X)
+    (kept,) = opened([X], [y], None, None, [packed((np.asarray, 1.0))[0][1]])
     travelled = pickle.loads(pickle.dumps(kept))
+    layouts = [X, X.copy(), *([np.asfortranarray(X)] if isinstance(X, np.ndarray) else [])]
     for partition in (kept, travelled):
-        for same in (X, X.copy(), np.asfortranarray(X)):
+        for same in layouts:
             assert isinstance(partition.blocks(same), list)
-        changed = (X + 1e-3, X[:-1], np.where(X[0, 0] == X, np.nan, X))
-        of_the_same_norms = (-X, np.ascontiguousarray(X[:, ::-1]))
-        for other in (*changed, *of_the_same_norms):
+        missing = X.copy()
+        missing[0, 0] = np.nan
+        for other in (X * 1.001, X[:-1], missing, *map(kind, [*of_same_norms, nearly])):
             with pytest.raises(Refused) as caught:
                 partition.blocks(other)
             assert "the same rows at each pass" in caught.value.refusal.message

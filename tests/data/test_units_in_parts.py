@@ -265,7 +265,7 @@ def test_labels_of_another_kind_at_a_later_pass_are_noticed():
         yield X, y, None, np.array([1, 2, 3], dtype=int if len(passes) == 1 else float)
 
     rows = chunked(read)
-    with pytest.raises(ValueError, match="labels of privacy units have changed"):
+    with pytest.raises(ValueError, match="they have changed"):
         list(rows.blocks())
 
 

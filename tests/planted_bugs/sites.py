@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import count, pairwise
 from math import sqrt
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
@@ -23,6 +24,7 @@ from skdp.privacy.rows import (
     ChunkedRows,
     Chunks,
     DenseRows,
+    Part,
     RawBlock,
     Refusal,
     SiteChunks,
@@ -322,6 +324,50 @@ def collections_sum_as_rows_in_memory_do(changed=None):
             raise
 
 
+def chunks_sum_as_rows_in_memory_do(changed=None):
+    """Sums over chunks, read into memory that is used again; the third pass may be over others."""
+    bounds = RowBounds(2.0, 1.0, TargetBounds(-1.0, 1.0))
+    rng = np.random.default_rng(0)
+    X, passes, place = rng.normal(size=(90, 3)), [], np.empty((30, 3))
+    y = X[:, 0] + rng.normal(size=90)
+
+    def read():
+        passes.append(None)
+        for start in range(0, 90, 30):
+            other = changed if changed is not None and len(passes) > 2 else 1.0
+            place[:] = other * X[start : start + 30]
+            yield place, y[start : start + 30]
+
+    memory, marked = DenseRows(X, y).bounded(bounds), rng.random(90) < 0.3
+    try:
+        bounded = ChunkedRows(Chunks(read), np.asarray).bounded(bounds)
+        for these in (None, marked, None):
+            found, exact = (
+                rows.sum(lambda block: block.combine(block.y.copy()), these)
+                for rows in (bounded, memory)
+            )
+            np.testing.assert_allclose(found, exact, rtol=1e-10, atol=1e-10)
+    except ValueError as refusal:
+        # That they have changed is noticed, and said.
+        if changed is None or "the same rows at each pass" not in str(refusal):
+            raise
+
+
+def row_groups_cut_no_chunks():
+    """A writer may cut them by bytes, and then one other row moves them all."""
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    table = pa.table({"x": np.arange(100.0), "y": np.arange(100.0)})
+    found = []
+    with TemporaryDirectory() as folder:
+        for rows in (7, 100):
+            parquet.write_table(table, f"{folder}/{rows}.parquet", row_group_size=rows)
+            chunks = Chunks.from_parquet(f"{folder}/{rows}.parquet", target="y")
+            found.append([len(y) for _, y in chunks])
+    assert found[0] == found[1], "cut by a writer"
+
+
 def seeds_stay_where_they_are(seed=3141592653):
     from dask_examples import cut, data
 
@@ -378,8 +424,27 @@ def of_the_first_block(honest, blocks, marked):
     return ((block, np.flatnonzero(marked[: block.y.size])) for block in blocks)
 
 
-def of_other_rows(honest, kernel, blocks, marked):
-    return honest(kernel, blocks, None if marked is None else np.roll(marked, 1))
+def of_other_rows(honest, self, *args, marked=None, **options):
+    return honest(self, *args, marked=None if marked is None else np.roll(marked, 1), **options)
+
+
+def loose(honest, self, raw, kernel, name, bounds, **options):
+    return honest(
+        self, raw, kernel, name, RowBounds(1e9, bounds.intercept_value, bounds.target), **options
+    )
+
+
+def known_by_their_memory(honest, self, chunk, of_features):
+    return Part(chunk.y.copy(), chunk.weights, lambda: chunk.came, None)
+
+
+def without_the_first(honest, sums, count):
+    return honest({at: None if at == (0, 0) else part for at, part in sums.items()}, count)
+
+
+def cut_as_they_were_written(honest, self):
+    for batch in self._batches():
+        yield self._chunk([batch], batch.num_rows)
 
 
 def with_the_estimator(honest, self, y):
@@ -391,19 +456,9 @@ def _encoded(parameters, encode, y):
     return encode(y)
 
 
-def forgets_shadows(honest, blocks, norms, shadows):
-    """Norms alone do not tell rows from their negatives."""
-    return honest(blocks, norms, np.full_like(shadows, np.nan))
-
-
 PRICE = sites_pay_for_what_their_messages_tell
 ROUND = each_site_is_charged_for_each_round
 CHARGED = "charged"
-LOOSE = {
-    "partition.bounded_block": lambda honest, raw, bounds: honest(
-        raw, RowBounds(1e9, bounds.intercept_value, bounds.target)
-    )
-}
 BUGS = (
     # Noise.
     *(Bug(f"a tenth of the noise of sites ({source})", {"SiteNoise.randomize": lambda honest, self, v, noise: honest(self, v, noise) / 10}, partial(PRICE, source, 0, edges), CHARGED) for source, edges in (("pairwise", "ring"), ("secure_sum", ""))),
@@ -438,10 +493,15 @@ BUGS = (
     Bug("sites that share the public randomness of the first", {"site_rows._Single.__init__": lambda honest, self, first, start, block: honest(self, first, 0, block)}, partial(sites_see_the_positions_of_their_rows, "single")),
     Bug("sites that leave weights behind", {"SiteBlock.of": lambda _, cls, block: cls(block.y, block.norms)}, sites_add_up_with_their_weights),
     # Dask.
-    Bug("marks of other rows", {"partition.summed": of_other_rows}, collections_sum_as_rows_in_memory_do, needs="dask"),
-    Bug("a partition that is left out", {"partition.added": lambda honest, parts: honest(parts[:-1])}, collections_sum_as_rows_in_memory_do, needs="dask"),
-    Bug("rows of partitions that are not bounded", LOOSE, collections_sum_as_rows_in_memory_do, needs="dask"),
-    Bug("a pass over other rows", {"partition._are_same": gives(True)}, partial(collections_sum_as_rows_in_memory_do, 3.0), needs="dask"),
-    Bug("factors of earlier rows used for rows of the same norm", {"partition._are_same": forgets_shadows}, partial(collections_sum_as_rows_in_memory_do, -1.0), needs="dask"),
+    Bug("marks of other rows", {"Part.sum": of_other_rows}, collections_sum_as_rows_in_memory_do, needs="dask"),
+    Bug("a partition that is left out", {"partition.climbed": without_the_first}, collections_sum_as_rows_in_memory_do, needs="dask"),
+    Bug("rows of partitions that are not bounded", {"Part.sum": loose}, collections_sum_as_rows_in_memory_do, needs="dask"),
+    Bug("a pass over other rows", {"table_parts.checksum": gives(1)}, partial(collections_sum_as_rows_in_memory_do, 3.0), needs="dask"),
+    Bug("factors of earlier rows used for rows of the same norm", {"table_parts.checksum": lambda honest, rows: honest(abs(rows))}, partial(collections_sum_as_rows_in_memory_do, -1.0), needs="dask"),
+    Bug("marks of other rows of chunks", {"Part.sum": of_other_rows}, chunks_sum_as_rows_in_memory_do),
+    Bug("rows of chunks that are not bounded", {"Part.sum": loose}, chunks_sum_as_rows_in_memory_do),
+    Bug("a pass over other chunks", {"table_parts.checksum": gives(1)}, partial(chunks_sum_as_rows_in_memory_do, 3.0)),
+    Bug("the memory of a reader taken for its rows", {"ChunkedRows._part": known_by_their_memory}, partial(chunks_sum_as_rows_in_memory_do, -1.0)),
+    Bug("chunks that are cut where a writer cut row groups", {"ParquetSource.__iter__": cut_as_they_were_written}, row_groups_cut_no_chunks, "cut by a writer", needs="pyarrow"),
     Bug("seeds that are sent to workers", {"PrivateLinearRegressor._prepare_targets": with_the_estimator}, seeds_stay_where_they_are, "a seed was sent", nightly=True, needs="dask"),
 )  # fmt: skip

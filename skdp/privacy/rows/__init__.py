@@ -20,6 +20,7 @@ from .predicted_rows import PredictedBlock, PredictedRows, Predictor, predicted_
 from .privacy_units import PrivacyUnits
 from .score_cache import ScoreCache
 from .site_rows import SiteChunks, SiteRows, site_sums
+from .table_parts import Part
 from .targets import ClassEncoder, encoded_targets
 from .threads import total
 
@@ -39,6 +40,7 @@ __all__ = [
     "DerivativeBounds",
     "Facts",
     "MappedBlock",
+    "Part",
     "PredictedBlock",
     "PredictedRows",
     "Predictor",

@@ -13,7 +13,8 @@ them at the same time, and the sum is the same to the last bit (:mod:`skdp.priva
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
 from itertools import starmap
@@ -159,7 +160,6 @@ class BlockStore(RowStore):
         entries = self.n_samples * self.n_features
         return total_over(lambda block, _: kernel(block), self.blocks(), entries)
 
-    @final
     def _bounded(self, bounds: RowBounds) -> BoundedRows:
         return _BoundedBlocks(self, bounds)
 
@@ -302,9 +302,10 @@ class ResidentRows(BlockStore):
 
 
 class _KeptBlock:
-    """A block that stays in memory, brought to public bounds by the thread that first asks.
+    """A block that is kept, brought to public bounds by the thread that first asks.
 
-    Of a table of many rows only what takes long to find again is kept of each.
+    Of a table of many rows only what takes long to find again is kept of each. Features may be
+    taken out and put back between queries.
     """
 
     def __init__(self, raw: RawBlock, bounds: RowBounds) -> None:
@@ -332,6 +333,60 @@ class _KeptBlock:
             self._block = block
         return block
 
+    def put(self, X: Rows | None) -> None:
+        """Put the same features as before in place of those that are there; None takes them out."""
+        self.raw = self.raw.over(X)
+        if X is None and isinstance(self._block, MappedBlock) and not self._block.measured:
+            # What nobody has asked for is not found out for being kept.
+            self._block = None
+        if self._block is not None:
+            columns = self._bounds.columns
+            own = X if X is None or columns is None else self.raw.cut_to(columns).X
+            self._block = self._block.over(own)
+
+
+class KeptBlocks:
+    """Blocks brought to public bounds, of which what is small is kept between queries."""
+
+    def __init__(self, raw: Iterable[RawBlock], bounds: RowBounds) -> None:
+        self._blocks = [_KeptBlock(block, bounds) for block in raw]
+        self._entries = sum(block.raw.X.shape[0] * block.raw.X.shape[1] for block in self._blocks)
+
+    def __sizeof__(self) -> int:
+        # Two numbers a row beside its target, or five of few rows.
+        return sum(len(kept.raw.y) * (8 if kept.raw.of_many else 40) for kept in self._blocks)
+
+    def blocks(self) -> Iterator[BoundedBlock]:
+        """The blocks, each yet to be loaded."""
+        return (kept.block() for kept in self._blocks)
+
+    def sum(
+        self, kernel: Callable[[BoundedBlock], np.ndarray], marked: np.ndarray | None = None
+    ) -> np.ndarray:
+        """Sum of ``kernel`` over the blocks, or over what is marked of each."""
+        if marked is None:
+            return total_over(
+                lambda kept, room: kept.ask(kernel, room), self._blocks, self._entries
+            )
+        chosen = [own for _, own in with_marks((kept.raw for kept in self._blocks), marked)]
+        both = list(zip(self._blocks, chosen, strict=True))
+        return total_over(lambda p, room: p[0].ask(kernel, room, p[1]), both, self._entries)
+
+    def raw(self) -> list[RawBlock]:
+        """The blocks as they came, with what has been found out about them."""
+        return [kept.raw for kept in self._blocks]
+
+    @contextmanager
+    def over(self, raw: Sequence[RawBlock]) -> Iterator[Self]:
+        """Context in which the blocks have the features of these, the same as before."""
+        try:
+            for kept, block in zip(self._blocks, raw, strict=True):
+                kept.put(block.X)
+            yield self
+        finally:
+            for kept in self._blocks:
+                kept.put(None)
+
 
 @final
 class _BoundedBlocks(BoundedRows):
@@ -339,20 +394,16 @@ class _BoundedBlocks(BoundedRows):
         self.bounds = bounds
         if bounds.scaling is not None and (scaled := store.on(bounds.scaling)) is not None:
             store, bounds = scaled, replace(bounds, scaling=None)
-        self._store, self._entries = store, store.n_samples * store.n_features
-        self._kept = [_KeptBlock(r, bounds) for r in store.blocks()] if store.resident else None
+        self._store = store
+        self._kept = KeptBlocks(store.blocks(), bounds) if store.resident else None
 
     def sum(
         self, kernel: Callable[[BoundedBlock], np.ndarray], marked: np.ndarray | None = None
     ) -> np.ndarray:
-        if self._kept is None:
-            bounded = partial(bounded_block, bounds=self.bounds)
-            return summed(kernel, map(bounded, self._store.blocks()), marked)
-        if marked is None:
-            return total_over(lambda kept, room: kept.ask(kernel, room), self._kept, self._entries)
-        chosen = [own for _, own in with_marks((kept.raw for kept in self._kept), marked)]
-        both = list(zip(self._kept, chosen, strict=True))
-        return total_over(lambda p, room: p[0].ask(kernel, room, p[1]), both, self._entries)
+        if self._kept is not None:
+            return self._kept.sum(kernel, marked)
+        bounded = partial(bounded_block, bounds=self.bounds)
+        return summed(kernel, map(bounded, self._store.blocks()), marked)
 
     def sum_of_units(
         self,
@@ -361,8 +412,7 @@ class _BoundedBlocks(BoundedRows):
     ) -> np.ndarray:
         if self._kept is None:
             return super().sum_of_units(kernel, of_units)
-        blocks = (kept.block() for kept in self._kept)
-        pieces = (run for block in blocks for run in _with_ends(kernel, block))
+        pieces = (run for block in self._kept.blocks() for run in _with_ends(kernel, block))
         with single_threaded_algebra():
             return total(of_units(sums) for sums in _of_whole_units(pieces))
 

@@ -154,6 +154,15 @@ class RawBlock:
             vars(self)["_norms_on"] = kept
         return kept[1]
 
+    def over(self, X: Rows | None, **changes: Any) -> RawBlock:
+        """A block with X, the same features as they came, in place of its own; None is without.
+
+        Norms that have been asked for are those of both.
+        """
+        other: Any = replace(self, X=X, **changes)
+        vars(other).update({k: v for k, v in vars(self).items() if k in ("norms", "_norms_on")})
+        return other
+
     def cut_to(self, columns: tuple[int, ...]) -> RawBlock:
         """A block of these rows with the given features alone, dense."""
         X = self.X[:, list(columns)]

@@ -2,40 +2,53 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from typing import Any, ClassVar, NamedTuple
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
+from itertools import chain
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils import check_array, check_consistent_length
+from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import _get_feature_names
 
+from ...problem.bounds import RowBounds
 from ...validation import telling_sizes
 from ..adjacency import PrivacyUnit
-from .base import BlockStore
-from .bounded_rows import RawBlock
+from .base import BlockStore, BoundedRows
+from .bounded_rows import MANY_ROWS, BoundedBlock, RawBlock
 from .in_memory import rows_of_part
 from .privacy_units import LabelledRows, UnitCounts
 from .reading import columns_of, in_units_of, redacted, strict_checks
+from .table_parts import CHANGED, Part, as_rows, checksum, nowhere
+from .threads import total
 
-_CHANGED = "Chunks needs a source that delivers the same rows at each pass; {} changed."
+# Bytes for each row beside its features, more or less, and how many of them are kept at most.
+_KEPT_OF_A_ROW, _MOST_KEPT = 24, 1 << 32
 
 
 class Chunks:
     """A data set delivered in chunks, to be passed to ``fit`` in place of X (and without y).
 
     Every pass over the data asks the source for all chunks anew, so at most one chunk is in
-    memory. (A memory-mapped array needs none of this: pass it to ``fit`` as it is.)
+    memory. (A memory-mapped array needs none of this: pass it to ``fit`` as it is.) The first pass
+    validates the rows, before anything is spent. What is small is kept from it, about 24 bytes a
+    row, where that is at most 4 GB and a quarter of the memory of the machine; otherwise, and with
+    ``privacy_unit=True``, each pass validates them again.
 
     Parameters
     ----------
     source : callable or re-iterable
         Delivers pairs ``(X_chunk, y_chunk)``, or triples ``(X_chunk, y_chunk, weight_chunk)`` with
         weights of the rows: a function that returns a fresh iterator, or an object that can be
-        iterated over many times. The same rows in the same order each time. For a fit with
+        iterated over many times. The same rows in the same order each time: a checksum of each
+        chunk sees it if they are others, and ends the fit. For a fit with
         ``privacy_unit=True`` it delivers ``(X_chunk, y_chunk, weight_chunk, label_chunk)``, with
         None for weights if there are none, and labels of the privacy units of the rows. Those of a
         unit may be in several chunks.
+        How rows are cut into chunks, without privacy units, has to be public, as their number is:
+        it must not depend on what is in them.
 
     Raises
     ------
@@ -43,11 +56,15 @@ class Chunks:
         If the source is an iterator, which could be read only once; in a fit, if it is a function
         that returns something else.
 
+    See Also
+    --------
+    Chunks.from_parquet : Rows of Parquet files.
+    Chunks.from_arrays : Rows of several arrays, such as memory maps.
+
     Examples
     --------
     >>> import numpy as np
-    >>> from skdp import DPLinearRegression
-    >>> from skdp.privacy.rows import Chunks
+    >>> from skdp import Chunks, DPLinearRegression
     >>> def read():
     ...     for seed in range(3):
     ...         X = np.random.default_rng(seed).uniform(-1, 1, size=(1000, 2))
@@ -56,6 +73,11 @@ class Chunks:
     >>> model.fit(Chunks(read)).coef_.shape
     (2,)
     """
+
+    # Names of the columns, where the source and not its chunks have them.
+    _names: list[str] | None = None
+    # Whether chunks are the same objects at each pass, with the same rows in them.
+    _lasting = False
 
     def __init__(
         self, source: Callable[[], Iterable[tuple[Any, ...]]] | Iterable[tuple[Any, ...]]
@@ -66,6 +88,121 @@ class Chunks:
                 f"{type(source).__name__}; pass a function that returns a fresh iterator."
             )
         self._source = source
+
+    @classmethod
+    def from_arrays(
+        cls,
+        X: Sequence[Any],
+        y: Sequence[Any],
+        *,
+        weights: Sequence[Any] | None = None,
+        privacy_unit: Sequence[Any] | None = None,
+    ) -> Self:
+        """Rows of several arrays, one after the other, which are used where they lie.
+
+        For a table in several memory-mapped files, which together act as one.
+
+        Parameters
+        ----------
+        X : sequence of arrays or CSR matrices, each of shape (n_rows, n_features)
+            Features. While a model is fitted they must not change, as arrays that are passed to
+            ``fit``.
+        y : sequence of array-likes, each of shape (n_rows,)
+            Targets of the rows of each.
+        weights, privacy_unit : sequence of array-likes, each of shape (n_rows,), optional
+            Weights of the rows of each, and labels of their privacy units; with labels, pass
+            ``privacy_unit=True`` to ``fit``.
+
+        Raises
+        ------
+        ValueError
+            If there are not as many of each.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from skdp import Chunks
+        >>> X = [np.zeros((1000, 2)), np.ones((500, 2))]  # or np.load(path, mmap_mode="r")
+        >>> chunks = Chunks.from_arrays(X, [x[:, 0] for x in X])
+        """
+        given = {"X": X, "y": y, "weights": weights, "privacy_unit": privacy_unit}
+        parts = {name: list(one) for name, one in given.items() if one is not None}
+        if len({len(part) for part in parts.values()}) > 1:
+            numbers = " and ".join(f"{len(part)} in {name}" for name, part in parts.items())
+            raise ValueError(
+                f"Chunks.from_arrays needs as many arrays in each sequence, got {numbers}. For one "
+                "array pass lists of one, or the array itself to fit."
+            )
+        if weights is None and privacy_unit is not None:
+            parts = {"X": parts["X"], "y": parts["y"], "weights": [None] * len(parts["X"])} | parts
+        chunks = cls(list(zip(*parts.values(), strict=True)))
+        chunks._lasting = True
+        return chunks
+
+    @classmethod
+    def from_parquet(
+        cls,
+        path: Any,
+        *,
+        target: str | Sequence[str],
+        columns: Sequence[str] | None = None,
+        weights: str | None = None,
+        privacy_unit: str | None = None,
+        filters: None = None,
+    ) -> Self:
+        """Rows of a Parquet file, or of all of a folder, read anew at each pass.
+
+        Needs pyarrow: ``pip install 'skdp[parquet]'``. Columns have their names, to which
+        ``data_bounds`` may refer, in the order of ``columns``.
+
+        Row groups are read one after the other and their rows cut anew into chunks, by the number
+        of rows alone. Writers may cut row groups by bytes, so that their sizes depend on what is
+        in the rows; no answer does that way. The number of rows is read from the metadata of the
+        files, and public unless ``privacy_unit`` is given; statistics of columns in them are not
+        used.
+
+        Parameters
+        ----------
+        path : str, path-like, or list of them
+            A file, or a folder with files of the ending ``.parquet``, in the order of their names;
+            or an address that :mod:`pyarrow.fs` knows, such as ``s3://bucket/folder``.
+        target : str, or list of str
+            Column of targets, or several for models that take several: numbers, truth values, or
+            texts as labels.
+        columns : list of str, optional
+            Columns of features: numbers or truth values. By default all others of the files.
+        weights : str, optional
+            Column of weights of the rows.
+        privacy_unit : str, optional
+            Column of labels of the privacy units of the rows; then pass ``privacy_unit=True`` to
+            ``fit``.
+        filters : None
+            No other value is taken: how many rows pass a filter is a fact about rows, and their
+            number is public.
+
+        Raises
+        ------
+        ImportError
+            If pyarrow is missing.
+        FileNotFoundError
+            If there is no such file.
+        ValueError
+            If columns are missing, of other kinds than numbers where these are needed, or not the
+            same in all files; if ``filters`` are given; and in a fit, if files have changed since.
+
+        Examples
+        --------
+        >>> from skdp import Chunks, DPLogisticRegression
+        >>> chunks = Chunks.from_parquet("visits", target="returned")  # doctest: +SKIP
+        >>> model = DPLogisticRegression(classes=[0, 1], data_bounds=(0, 1))
+        >>> model.fit(chunks)  # doctest: +SKIP
+        """
+        from .parquet import ParquetSource
+
+        source = ParquetSource(path, target, columns, weights, privacy_unit, filters)
+        chunks = cls(source)
+        chunks._names = source.columns
+        return chunks
 
     def __iter__(self) -> Any:
         delivered = self._source() if callable(self._source) else self._source
@@ -78,13 +215,14 @@ class Chunks:
 
 
 class _Chunk(NamedTuple):
-    """A chunk that is in order."""
+    """A chunk that is in order, and the object in which its features came."""
 
     X: Any
     y: np.ndarray
     weights: np.ndarray | None
     names: list[str] | None
     labelled: LabelledRows | None
+    came: Any
 
 
 class ChunkedRows(BlockStore):
@@ -140,17 +278,29 @@ class ChunkedRows(BlockStore):
         self.sparse = False
         self.feature_names: list[str] | None = None
         # Reading everything once finds malformed chunks before anything is charged.
-        for X, _, weights, names, labelled in self._checked():
-            self.n_features, self.feature_names = X.shape[1], names
-            self.weighted = weights is not None
-            self.n_samples += X.shape[0]
-            self.sparse |= sp.issparse(X)
-            if self._counts is not None and labelled is not None:
+        parts: list[Part] = []
+        checksums: list[int] = []
+        room = _room()
+        for chunk in self._checked():
+            self.n_features, self.feature_names = chunk.X.shape[1], chunk.names
+            self.weighted = chunk.weights is not None
+            self.n_samples += chunk.X.shape[0]
+            self.sparse |= sp.issparse(chunk.X)
+            if self._counts is not None and (labelled := chunk.labelled) is not None:
                 self._counts.add(labelled.names, labelled.counts(), labelled.kind)
+            else:
+                of_features, of_chunk = self._checksums_of(chunk)
+                checksums.append(of_chunk)
+                if self.n_samples * _KEPT_OF_A_ROW <= room:
+                    parts.append(self._part(chunk, of_features))
         if self._counts is not None:
             self.n_samples, self.unit = self._counts.n_units, PrivacyUnit.DECLARED
         if self.n_samples == 0:
             raise ValueError("Chunks needs at least one row, got a source without any.")
+        # Of all chunks or of none.
+        kept = self._counts is None and self.n_samples * _KEPT_OF_A_ROW <= room
+        self._parts = parts if kept else None
+        self._checksums = checksums
 
     @property
     def steady(self) -> bool:
@@ -162,20 +312,58 @@ class ChunkedRows(BlockStore):
 
     def blocks(self) -> Iterable[RawBlock]:
         """The rows, cut into blocks chunk by chunk, by the number of rows of each."""
-        seen, reading = 0, None if self._counts is None else self._counts.reading()
-        for X, y, weights, _, labelled in self._checked():
-            seen, units = seen + X.shape[0], None
+        if self._parts is not None:
+            yield from chain.from_iterable(blocks for _, blocks in self.parts())
+            return
+        expected, reading = iter(self._checksums), None
+        if self._counts is not None:
+            reading = self._counts.reading()
+        for chunk in self._checked():
+            X, y, weights, _, labelled, _ = chunk
+            if reading is None and next(expected, None) != self._checksums_of(chunk)[1]:
+                raise _changed()
+            del chunk
+            units = None
             if reading is not None and labelled is not None:
                 numbered = reading.numbered(labelled.names, labelled.counts(), labelled.kind)
                 units = None if numbered is None else numbered.of_rows(labelled)
                 if units is None:
-                    raise ValueError(_CHANGED.format("labels of privacy units have"))
+                    raise _changed()
             yield from rows_of_part(X, y, weights, units).blocks()
-        if reading is None and seen != self.n_samples:
-            raise ValueError(_CHANGED.format("the number of rows has"))
         # Weights of a unit would sum to something else than 1. Nothing is released after this.
-        if reading is not None and not reading.complete:
-            raise ValueError(_CHANGED.format("numbers of rows of privacy units have"))
+        if next(expected, None) is not None or (reading is not None and not reading.complete):
+            raise _changed()
+
+    def _bounded(self, bounds: RowBounds) -> BoundedRows:
+        return super()._bounded(bounds) if self._parts is None else _BoundedChunks(self, bounds)
+
+    def parts(self) -> Iterator[tuple[Part, list[RawBlock]]]:
+        """Parts that were kept of chunks, and their rows, if those are as they were read first."""
+        delivered = iter(self._chunks)
+        for part in self._parts or []:
+            chunk = next(delivered, None)
+            blocks = None if chunk is None else part.blocks(self._parts_of(chunk)[0])
+            del chunk
+            if blocks is None:
+                raise _changed()
+            yield part, blocks
+            del blocks
+        if next(delivered, None) is not None:
+            raise _changed()
+
+    def _part(self, chunk: _Chunk, of_features: int) -> Part:
+        if self._chunks._lasting:
+            return Part(chunk.y, chunk.weights, partial(_itself, chunk.came), None)
+        # A reader may use the memory of a chunk for the next one.
+        return Part(chunk.y.copy(), chunk.weights, nowhere, of_features)
+
+    def _checksums_of(self, chunk: _Chunk) -> tuple[int, int]:
+        """Checksums of features, and of all that is read; 0 where nothing is read anew."""
+        if self._chunks._lasting:
+            return 0, 0
+        columns = [one for one in (chunk.y, chunk.weights) if one is not None]
+        first = checksum(chunk.X)
+        return first, hash((first, *(checksum(one.reshape(len(one), -1)) for one in columns)))
 
     def _checked(self) -> Iterable[_Chunk]:
         for chunk in self._chunks:
@@ -193,11 +381,11 @@ class ChunkedRows(BlockStore):
             labelled.check(X, y, given)
             if not labelled.names:
                 return None
-        columns = redacted(_get_feature_names, X)
+        came, columns = X, self._chunks._names
+        if columns is None:
+            columns = redacted(_get_feature_names, X)
         names = None if columns is None else list(columns)
-        X = redacted(
-            check_array, X, accept_sparse="csr", dtype=[np.float64, np.float32], input_name="X"
-        )
+        X = as_rows(X, finite=True, least=1)
         if self.n_features not in (0, X.shape[1]):
             raise ValueError(
                 f"Chunks needs {self.n_features} features in every chunk, got {X.shape[1]}."
@@ -233,7 +421,7 @@ class ChunkedRows(BlockStore):
             weights = in_units_of(self._max_weight, given, X.shape[0])
         if self.n_features and self.weighted != (weights is not None):
             raise ValueError("Chunks needs weights in every chunk or in none.")
-        return _Chunk(X, y, weights, names, labelled)
+        return _Chunk(X, y, weights, names, labelled, came)
 
     def _parts_of(self, chunk: Any) -> tuple[Any, Any, Any, Any]:
         """Features, targets, weights and labels, the latter two None where there are none."""
@@ -252,3 +440,43 @@ class ChunkedRows(BlockStore):
                 f"{size} parts. Pass both or neither."
             )
         return (*chunk, None, None)[:4]
+
+
+class _BoundedChunks(BoundedRows):
+    """Rows of chunks of which what is small is kept between passes."""
+
+    def __init__(self, store: ChunkedRows, bounds: RowBounds) -> None:
+        self.bounds, self._store = bounds, store
+
+    def sum(
+        self, kernel: Callable[[BoundedBlock], np.ndarray], marked: np.ndarray | None = None
+    ) -> np.ndarray:
+        return total(self._sums(kernel, marked))
+
+    def _sums(
+        self, kernel: Callable[[BoundedBlock], np.ndarray], marked: np.ndarray | None
+    ) -> Iterator[np.ndarray]:
+        seen, many = 0, self._store.n_samples > MANY_ROWS
+        for part, blocks in self._store.parts():
+            here = slice(seen, seen + len(part.y))
+            own = None if marked is None else marked[here]
+            yield part.sum(blocks, kernel, self.bounds, self.bounds, of_many=many, marked=own)
+            seen = here.stop
+            del blocks
+
+
+def _room() -> int:
+    """Bytes that may be kept for the rows of a table beside their features."""
+    try:
+        memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):  # Not where there is no such question.
+        return _MOST_KEPT
+    return min(_MOST_KEPT, memory // 4)
+
+
+def _itself(came: Any) -> Any:
+    return came
+
+
+def _changed() -> ValueError:
+    return ValueError(CHANGED.format("Chunks", "Let it read from something that stays as it is."))

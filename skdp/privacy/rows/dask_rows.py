@@ -21,8 +21,10 @@ them come to this process, which numbers the privacy units of the table.
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import pairwise
+from functools import partial
+from itertools import chain, pairwise
 from typing import Any, NoReturn, final
+from uuid import uuid4
 
 import numpy as np
 
@@ -144,7 +146,7 @@ class DaskRows(RowStore):
         return self._tasks.answer(kernel)
 
     def _bounded(self, bounds: RowBounds) -> BoundedRows:
-        return _BoundedPartitions(self._tasks, bounds)
+        return _BoundedPartitions(self._tasks, bounds, self.n_samples)
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("DaskRows cannot be copied or pickled: rows stay where they are.")
@@ -152,15 +154,16 @@ class DaskRows(RowStore):
 
 @final
 class _BoundedPartitions(BoundedRows):
-    def __init__(self, tasks: Tasks, bounds: RowBounds) -> None:
+    def __init__(self, tasks: Tasks, bounds: RowBounds, n_samples: int) -> None:
         self.bounds = bounds
-        self._tasks = tasks
-        self._view = tasks.bounded(bounds)
+        self._tasks, self._n_samples = tasks, n_samples
+        # Workers know bounds by a name, under which they keep what follows from them.
+        self._view = uuid4().hex, bounds
 
     def sum(
         self, kernel: Callable[[BoundedBlock], np.ndarray], marked: np.ndarray | None = None
     ) -> np.ndarray:
-        return self._tasks.answer(kernel, self._view, marked)
+        return self._tasks.answer(kernel, self._view, marked, self._n_samples)
 
 
 @final
@@ -173,64 +176,74 @@ class Tasks:
         # While these are referred to, what a user has persisted stays.
         self._source = X, y, sample_weight, privacy_unit
         self._sent: dict[str, Partitions] = {}
-        self._X = Partitions.of(X)
-        beside = (
-            None if part is None else Partitions.of(part)
-            for part in (y, sample_weight, privacy_unit)
+        of_X = Partitions.of(X)
+        self._places = of_X.together()
+        self._n_parts = len(of_X)
+        self._X = of_X.in_place(X).grouped(self._places)
+        beside = (y, sample_weight, privacy_unit)
+        given = (
+            None if p is None else Partitions.of(p).in_place(p).grouped(self._places)
+            for p in beside
         )
         shared = self._delivered(facts)
-        self._opened = self._X.map(partition.opened, *beside, shared=shared).kept()
+        self._opened = self._X.map(partition.opened, *given, shared=shared).kept()
         # Of rows, if each is a privacy unit.
         self._ends: np.ndarray | None = np.zeros(1, dtype=np.intp)
 
     def facts(self) -> list[partition.Facts]:
-        """Public facts about each partition."""
-        found = _accepted(self._opened.map(partition.facts).gathered())
+        """Public facts about each partition, in their order."""
+        found = self._in_order(self._opened.map(partition.facts))
         self._ends = np.cumsum([0] + [part.n_samples for part in found])
         return found
 
     def number_units(self) -> int:
         """Number of privacy units in all partitions, by which their rows share what they count."""
         table = UnitCounts()
-        found = _accepted(self._opened.map(partition.named).gathered())
+        found = self._in_order(self._opened.map(partition.named))
         for of_part in found:
             table.add(*of_part)
         reading = table.reading()
         numbered = [reading.numbered(*of_part) for of_part in found]
+        of_groups = [[numbered[i] for i in group] for group in self._places]
         with _large_graphs():
-            self._opened = self._opened.map(partition.shared, numbered).kept()
+            self._opened = self._opened.map(partition.shared, of_groups).kept()
         self._ends = None
         return table.n_units
-
-    def bounded(self, bounds: RowBounds) -> Partitions:
-        """The blocks of each partition, bounded, without their rows; kept on the workers."""
-        shared = self._delivered(bounds)
-        return self._X.map(partition.bounded, self._opened, shared=shared).kept()
 
     def answer(
         self,
         kernel: Callable[[Any], np.ndarray],
-        view: Partitions | None = None,
+        view: tuple[str, RowBounds] | None = None,
         marked: np.ndarray | None = None,
+        n_samples: int = 0,
     ) -> np.ndarray:
-        """Sum of the kernel over rows as they came, or over a view of them."""
-        parts: list[np.ndarray] | None = None
+        """Sum of the kernel over rows as they came, or brought to bounds, which have a name."""
+        parts: list[list[np.ndarray]] | None = None
         units = None
         if marked is not None:
             if self._ends is None:
                 units = np.packbits(marked)
             else:
-                parts = [np.packbits(marked[i:j]) for i, j in pairwise(self._ends)]
+                of_each = [np.packbits(marked[i:j]) for i, j in pairwise(self._ends)]
+                parts = [[of_each[i] for i in group] for group in self._places]
         answers = self._X.map(
             partition.answered,
             self._opened,
-            view,
             parts,
-            shared=self._delivered((kernel, units)),
+            [(group, self._n_parts, n_samples) for group in self._places],
+            shared=self._delivered((kernel, view, units)),
         )
-        (out,) = _accepted(answers.folded(partition.added).gathered())
+        found = answers.folded(partial(partition.added, count=self._n_parts)).gathered()
+        (out,) = _accepted([partition.added(found, self._n_parts)])
+        (whole,) = out.values()
         # A scheduler in this process may hand out what it keeps, or what cannot be written to.
-        return np.array(out)
+        return np.array(whole)
+
+    def _in_order(self, of_groups: Partitions) -> list[Any]:
+        """One object for each partition, brought to this process."""
+        found = _accepted(of_groups.gathered())
+        by_place = dict(zip(chain(*self._places), chain(*found), strict=True))
+        return [by_place[place] for place in range(self._n_parts)]
 
     def _delivered(self, content: Any) -> Partitions:
         """Pieces of a content for all tasks; large ones stay on the workers until the next."""

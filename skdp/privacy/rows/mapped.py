@@ -181,6 +181,11 @@ class MappedBlock(BoundedBlock):
         return self._measured.derivative_bounds
 
     @property
+    def measured(self) -> bool:
+        """Whether the rows have been measured."""
+        return self._measured.norms is not None
+
+    @property
     def kept(self) -> Measured | None:
         """Measures that are kept of many rows until the next query, if they have been taken."""
         return self._measured.shortened(max(self._map.norm, self.constant))

@@ -3,17 +3,45 @@
 from __future__ import annotations
 
 import pickle
+from collections import Counter
 from collections.abc import Callable, Sequence
 from hashlib import blake2b
 from itertools import chain
 from typing import Any, TypeAlias
 from uuid import uuid4
 
+import numpy as np
+
 _Key: TypeAlias = Any
-# Answers that are added up by one task.
+# Answers that are added up at a time, by a task or here.
 _FAN_IN = 16
 # Buffers of fewer bytes travel with the rest.
 _LARGE = 1 << 16
+
+
+class Recipe:
+    """Tasks that make one object, run by the task that needs it, where that runs."""
+
+    def __init__(self, content: bytes) -> None:
+        self._content = content
+
+    @classmethod
+    def of(cls, graph: dict[_Key, Any], key: _Key) -> Recipe | None:
+        """The tasks of a graph; None if it is large."""
+        import cloudpickle
+
+        try:
+            content = cloudpickle.dumps((graph, key))
+        except Exception:
+            # Dask has ways of its own for what cannot be sent to others.
+            return None
+        return cls(content) if len(content) < _LARGE else None
+
+    def __call__(self) -> Any:
+        """The object, made anew."""
+        import dask
+
+        return dask.get(*pickle.loads(self._content))
 
 
 class Partitions:
@@ -35,8 +63,10 @@ class Partitions:
     def of(cls, collection: Any) -> Partitions:
         """The partitions of an array, of one chunk in width, or a frame, optimised."""
         # Not by dask.optimize, which takes columns of some frames for the whole frames.
-        if hasattr(collection, "optimize"):
-            collection = collection.optimize()
+        if hasattr(collection, "simplify"):
+            # Columns that nobody asked for are not read. All that dask can do would read several
+            # partitions together where few columns are left, and others of X than of y.
+            collection = collection.simplify()
             return cls(dict(collection.__dask_graph__()), _flat(collection.__dask_keys__()))
         tree = collection.__dask_keys__()
         graph = dict(collection.__dask_optimize__(collection.__dask_graph__(), tree))
@@ -75,16 +105,71 @@ class Partitions:
             graph[key] = (function, *row, *last)
         return Partitions(graph, keys)
 
+    def together(self) -> list[list[int]]:
+        """Places of objects that a task may have together: those in the memory of a worker.
+
+        A worker works on as many of them at a time as it has threads. What is yet to be computed,
+        or in this process, is by itself.
+        """
+        client = _client()
+        if client is None:
+            return [[place] for place in range(len(self))]
+        # Where they lie is known once they are there.
+        client.sync(_done, client.futures_of(self))
+        holders = client.sync(client.scheduler.who_has, keys=self.keys)
+        threads = client.nthreads()
+        held: dict[str, list[int]] = {}
+        alone = []
+        for place, key in enumerate(self.keys):
+            workers = sorted(worker for worker in holders.get(key) or () if worker in threads)
+            if workers:
+                held.setdefault(workers[0], []).append(place)
+            else:
+                alone.append([place])
+        shares = [
+            share.tolist()
+            for worker, places in held.items()
+            for share in np.array_split(places, min(threads[worker], len(places)))
+        ]
+        return sorted(alone + shares)
+
+    def in_place(self, collection: Any) -> Partitions:
+        """These objects, each as a :class:`Recipe` if it is made from nothing that others need.
+
+        As tasks of their own they might be made on one worker and needed on another. What is in
+        memory, or a part of something larger, stays what it is, and so do all objects of a
+        collection of which a cluster has computed something.
+        """
+        from dask.core import get_dependencies
+
+        client = _client()
+        if client is None or client.futures_of(collection):
+            return self
+        of_each = [_all_below(self.graph, key, get_dependencies) for key in self.keys]
+        uses = Counter(chain.from_iterable(of_each))
+        keys, graph = list(self.keys), dict(self.graph)
+        for place, (key, own) in enumerate(zip(self.keys, of_each, strict=True)):
+            if all(uses[name] == 1 and name in graph for name in own):
+                recipe = Recipe.of({name: graph[name] for name in own}, key)
+                if recipe is not None:
+                    keys[place] = recipe
+                    for name in own:
+                        del graph[name]
+        return Partitions(graph, keys)
+
+    def grouped(self, places: list[list[int]]) -> Partitions:
+        """Lists of the objects at these places."""
+        return Partitions(self.graph, [[self.keys[place] for place in group] for group in places])
+
     def folded(self, function: Callable[[list[Any]], Any]) -> Partitions:
-        """One object: ``function`` of a few at a time, in order, until one is left."""
+        """A few objects: ``function`` of a few at a time, in order, until so many are left."""
         graph, keys = dict(self.graph), self.keys
-        while True:
+        while len(keys) > _FAN_IN:
             name = _fresh(function)
             groups = [keys[i : i + _FAN_IN] for i in range(0, len(keys), _FAN_IN)]
             keys = [(name, i) for i in range(len(groups))]
             graph.update({key: (function, group) for key, group in zip(keys, groups, strict=True)})
-            if len(keys) == 1:
-                return Partitions(graph, keys)
+        return Partitions(graph, keys)
 
     def kept(self) -> Partitions:
         """Copy of these, computed where the workers are and kept there while it is referred to."""
@@ -127,6 +212,21 @@ class Partitions:
         return get(graph, keys, **options)
 
 
+async def _done(futures: Sequence[Any]) -> None:
+    from distributed import wait
+
+    if futures:
+        await wait(futures)
+
+
+def _client() -> Any:
+    """The client of a cluster that is to compute, if any."""
+    from dask.base import get_scheduler
+
+    client = getattr(get_scheduler(), "__self__", None)
+    return client if hasattr(client, "who_has") else None
+
+
 def packed(content: Any) -> list[tuple[str, bytes]]:
     """A public object in pieces, each with a name; large arrays apart, to be sent only once.
 
@@ -160,6 +260,15 @@ def _rebuilt(
 ) -> Partitions:
     del rename
     return Partitions({key: graph[key] for key in keys}, keys)
+
+
+def _all_below(graph: dict[_Key, Any], key: _Key, below: Callable[..., Any]) -> set[_Key]:
+    found, left = {key}, [key]
+    while left:
+        new = set(below(graph, left.pop())) - found
+        found |= new
+        left += [name for name in new if name in graph]
+    return found
 
 
 def _flat(keys: Any) -> list[_Key]:

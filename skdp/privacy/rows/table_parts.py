@@ -1,0 +1,137 @@
+"""Parts of a table that is read at each pass, chunks or partitions, without their features.
+
+What is small is kept from the first pass: encoded targets, weights, and what follows from bounds.
+It belongs to the rows that were read then, so a later pass has to deliver the same, to the last
+bit: features are known again by a checksum of their bytes. Source and reader are honest; the
+checksum is there to see a file that somebody writes to, a query without an order, or rows that are
+made at random, and 2^-32 of such changes escape it.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+from sklearn.utils import check_array
+
+from ...problem.bounds import RowBounds
+from .base import KeptBlocks
+from .bounded_rows import PIECE_ENTRIES, BoundedBlock, RawBlock, Rows, runs
+from .in_memory import rows_of_part
+from .privacy_units import PrivacyUnits
+from .reading import redacted
+
+CHANGED = (
+    "{} needs a source that delivers the same rows at each pass, to the last bit; they have "
+    "changed. {}"
+)
+
+
+@dataclass(eq=False)
+class Part:
+    """Targets, weights and units of the rows of a part, and how its features are known again.
+
+    Parameters
+    ----------
+    y : ndarray of shape (m,) or (m, t)
+        Encoded targets.
+    weights : ndarray of shape (m,) or None
+        Weights of the rows, in units of the largest that counts.
+    source : callable
+        Returns the very object that the features came in, where that is known not to change and
+        is still in memory, else None.
+    checksum : int or None
+        Of the features, unless they are known by their source alone.
+    units : PrivacyUnits, optional
+        Privacy units of the rows.
+    """
+
+    y: np.ndarray
+    weights: np.ndarray | None
+    source: Callable[[], Any]
+    checksum: int | None
+    units: PrivacyUnits | None = None
+    _kept: tuple[Hashable, KeptBlocks] | None = field(default=None, init=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # Elsewhere they are another object, and what is kept is found again.
+        return vars(self) | {"source": nowhere, "_kept": None}
+
+    def __sizeof__(self) -> int:
+        of_units = () if self.units is None else (self.units.codes, self.units.shares)
+        # With what will be kept of bounded rows.
+        kept = 40 * len(self.y)
+        return kept + sum(map(sys.getsizeof, (self.y, self.weights, *of_units)))
+
+    def blocks(self, X: Any) -> list[RawBlock] | None:
+        """The rows in blocks; None unless they are those that were read first."""
+        rows, n = as_rows(X, finite=False), len(self.y)
+        if X is not self.source() and (rows.shape[0] != n or checksum(rows) != self.checksum):
+            return None
+        return list(rows_of_part(rows, self.y, self.weights, self.units).blocks()) if n else []
+
+    def sum(
+        self,
+        raw: Sequence[RawBlock],
+        kernel: Callable[[BoundedBlock], np.ndarray],
+        name: Hashable,
+        bounds: RowBounds,
+        *,
+        of_many: bool,
+        marked: np.ndarray | None = None,
+    ) -> np.ndarray:
+        """Sum of the kernel over the rows, brought to bounds, which have a name of their own.
+
+        What is small is kept for the next sum over rows that are brought to the same. ``of_many``
+        says whether that has to be short, and ``marked`` over which rows, or units, to sum.
+        """
+        if self._kept is None or self._kept[0] != name:
+            # Norms are those of the rows as they came, whatever the bounds.
+            before = raw if self._kept is None else self._kept[1].raw()
+            self._kept = None
+            # Solvers that move few weights at a time live by what is kept of sparse rows.
+            many = of_many and all(isinstance(block.X, np.ndarray) for block in raw)
+            both = zip(before, raw, strict=True)
+            known = (old.over(new.X, of_many=many) for old, new in both)
+            self._kept = name, KeptBlocks(known, bounds)
+        with self._kept[1].over(raw) as blocks:
+            return blocks.sum(kernel, marked)
+
+
+def checksum(rows: Rows) -> int:
+    """Checksum of features by their bytes in the order of rows, however they lie in memory."""
+    out = crc32(repr((rows.shape, rows.dtype.char)).encode())
+    if not isinstance(rows, np.ndarray):
+        for array in (rows.data, rows.indices, rows.indptr):
+            out = crc32(np.ascontiguousarray(array).data, out)
+        return out
+    step = len(rows) if rows.flags.c_contiguous else PIECE_ENTRIES // rows.shape[1]
+    for start, stop in runs(len(rows), max(1, step)):
+        out = crc32(np.ascontiguousarray(rows[start:stop]).data, out)
+    return out
+
+
+def as_rows(X: Any, *, finite: bool, least: int = 0) -> Any:
+    """Features as an array or a CSR matrix of floats; with ``finite`` refused unless all are.
+
+    There are at least so many rows.
+    """
+    if not finite and type(X) is np.ndarray and X.dtype in (np.float64, np.float32):
+        return X
+    return redacted(
+        check_array,
+        X,
+        accept_sparse="csr",
+        dtype=[np.float64, np.float32],
+        ensure_all_finite=finite,
+        ensure_min_samples=least,
+        input_name="X",
+    )
+
+
+def nowhere() -> None:
+    """Stand-in for features that are not here."""
