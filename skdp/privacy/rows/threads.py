@@ -16,6 +16,7 @@ from contextvars import copy_context
 from functools import cache
 from threading import Lock
 from typing import Any, TypeVar
+from weakref import WeakSet
 
 import numpy as np
 from joblib import cpu_count
@@ -121,9 +122,15 @@ def usable_threads() -> int:
     return max(1, min([_processors(), *filter(None, pools)]))
 
 
+class _Sum:
+    """A sum under way."""
+
+
 _lock = Lock()
-# How many sums are under way, how many threads each may use, and those BLAS had before the first.
-_under_way, _threads = 0, 1
+# Held by what adds up alone, so that of a sum that was interrupted none is left for good.
+_under_way: WeakSet[_Sum] = WeakSet()
+# How many threads each may use, and those BLAS had before the first.
+_threads = 1
 _before: list[tuple[Any, int]] = []
 
 
@@ -134,30 +141,50 @@ def single_threaded_algebra() -> Iterator[int]:
     The limit is one of the whole process. Of sums that overlap the first sets it, and the last
     lifts it.
     """
-    global _under_way, _threads, _before
-    with _lock:
-        if not _under_way:
-            _threads = usable_threads()
-            _before = [(p, p.num_threads) for p in _pools() if p.user_api == "blas"]
-            _before = [(pool, number) for pool, number in _before if (number or 1) > 1]
-            for pool, _ in _before:
-                pool.set_num_threads(1)
-        _under_way += 1
-        threads = _threads
+    this = _Sum()
     try:
+        # In one line each, where no interruption leaves the lock locked (see ``privacy/lock.py``).
+        # fmt: off
+        with _lock: threads = _begun(this)  # noqa: E701
         yield threads
     finally:
         with _lock:
-            _under_way -= 1
-            if not _under_way:
-                for pool, number in _before:
-                    pool.set_num_threads(number)
+            _ended(this)  # noqa: E701
+        # fmt: on
+
+
+def _begun(this: _Sum) -> int:
+    global _threads, _before
+    if not _under_way:
+        # Of one that was interrupted, the limit may be left.
+        _lift()
+        _threads = usable_threads()
+        found = [(p, p.num_threads) for p in _pools() if p.user_api == "blas"]
+        _before = [(pool, number) for pool, number in found if (number or 1) > 1]
+    _under_way.add(this)
+    for pool, _ in _before:
+        pool.set_num_threads(1)
+    return _threads
+
+
+def _ended(this: _Sum) -> None:
+    _under_way.discard(this)
+    if not _under_way:
+        _lift()
+
+
+def _lift() -> None:
+    global _before
+    for pool, number in _before:
+        pool.set_num_threads(number)
+    _before = []
 
 
 def _begin_anew() -> None:
     """Forget sums under way, in a forked process: they go on in the other one alone."""
-    global _lock, _under_way
-    _lock, _under_way = Lock(), 0
+    global _lock
+    _lock = Lock()
+    _under_way.clear()
 
 
 if hasattr(os, "register_at_fork"):
