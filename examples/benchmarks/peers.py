@@ -93,6 +93,7 @@ def fit(source, answer):
     make = {
         "diffprivlib": of_diffprivlib,
         "ebm": of_interpret,
+        "components of diffprivlib": ComponentsOfDiffprivlib,
         "quantiles of diffprivlib": QuantilesOfDiffprivlib,
         "quantiles of OpenDP": QuantilesOfOpenDP,
     }[str(given["method"])]
@@ -138,6 +139,24 @@ def of_interpret(epsilon, given):
     return DPExplainableBoostingRegressor(
         **options, privacy_target_min=least, privacy_target_max=most
     )
+
+
+class ComponentsOfDiffprivlib:
+    """Directions of centred rows of at most ``data_norm`` and columns between ``target_bounds``."""
+
+    def __init__(self, epsilon, given):
+        self.given, self.epsilon = given, epsilon
+
+    def fit(self, X, y):
+        from diffprivlib.models import PCA
+
+        bounds, norm = tuple(self.given["target_bounds"].tolist()), float(self.given["data_norm"])
+        number = int(self.given["n_components"])
+        self.fitted = PCA(number, epsilon=self.epsilon, bounds=bounds, data_norm=norm).fit(X)
+        return self
+
+    def predict(self, X):
+        return self.fitted.components_
 
 
 class QuantilesOfDiffprivlib:
