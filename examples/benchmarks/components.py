@@ -62,7 +62,7 @@ def moments(X, epsilon, rng):
 
 def ours(X, epsilon, rng):
     bounds = (X.min(axis=0), X.max(axis=0))
-    fitted = DPPCA(n_components=NUMBER, epsilon=epsilon, delta=DELTA, bounds=bounds).fit(X)
+    fitted = DPPCA(NUMBER, epsilon=epsilon, delta=DELTA, bounds=bounds).fit(X)
     return fitted.components_
 
 
