@@ -16,6 +16,7 @@ from contextvars import copy_context
 from functools import cache
 from threading import Lock
 from typing import Any, TypeVar
+from weakref import WeakSet
 
 import numpy as np
 from joblib import cpu_count
@@ -121,10 +122,17 @@ def usable_threads() -> int:
     return max(1, min([_processors(), *filter(None, pools)]))
 
 
+class _Sum:
+    """Mark of a sum under way, which is over at the latest when nobody holds it."""
+
+
 _lock = Lock()
-# How many sums are under way, how many threads each may use, and those BLAS had before the first.
-_under_way, _threads = 0, 1
+# How many threads a sum may use, and those that BLAS had before the first of them.
+_threads: int = 1
 _before: list[tuple[Any, int]] = []
+_under_way: WeakSet[_Sum] = WeakSet()
+# Seconds after which the lock is taken to be left behind by an interrupt.
+_PATIENCE = 1.0
 
 
 @contextmanager
@@ -132,32 +140,61 @@ def single_threaded_algebra() -> Iterator[int]:
     """Context in which linear algebra has a single thread; yields how many there may be instead.
 
     The limit is one of the whole process. Of sums that overlap the first sets it, and the last
-    lifts it.
+    lifts it, or the next one if that was interrupted.
     """
-    global _under_way, _threads, _before
-    with _lock:
+    own = _Sum()
+    try:
+        _limit(own)
+        yield _threads
+    finally:
+        _lift(own)
+
+
+def _limit(own: _Sum) -> None:
+    global _threads, _before
+    with _locked():
         if not _under_way:
+            _restore()
             _threads = usable_threads()
-            _before = [(p, p.num_threads) for p in _pools() if p.user_api == "blas"]
-            _before = [(pool, number) for pool, number in _before if (number or 1) > 1]
+            found = [(p, p.num_threads) for p in _pools() if p.user_api == "blas"]
+            _before = [(pool, number) for pool, number in found if (number or 1) > 1]
             for pool, _ in _before:
                 pool.set_num_threads(1)
-        _under_way += 1
-        threads = _threads
+        _under_way.add(own)
+
+
+def _lift(own: _Sum) -> None:
+    with _locked():
+        _under_way.discard(own)
+        if not _under_way:
+            _restore()
+
+
+def _restore() -> None:
+    global _before
+    for pool, number in _before:
+        pool.set_num_threads(number)
+    _before = []
+
+
+@contextmanager
+def _locked() -> Iterator[None]:
+    global _lock
+    lock = _lock
+    if not lock.acquire(timeout=_PATIENCE):
+        lock = _lock = Lock()
+        lock.acquire()
     try:
-        yield threads
+        yield
     finally:
-        with _lock:
-            _under_way -= 1
-            if not _under_way:
-                for pool, number in _before:
-                    pool.set_num_threads(number)
+        lock.release()
 
 
 def _begin_anew() -> None:
     """Forget sums under way, in a forked process: they go on in the other one alone."""
-    global _lock, _under_way
-    _lock, _under_way = Lock(), 0
+    global _lock
+    _lock = Lock()
+    _under_way.clear()
 
 
 if hasattr(os, "register_at_fork"):
