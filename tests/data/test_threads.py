@@ -2,10 +2,12 @@
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 
 import numpy as np
 import pytest
+from interruptions import Lines
 from kinds_of_rows import STORES
 from queries_over_rows import QUERIES, sample
 from threadpoolctl import ThreadpoolController, threadpool_limits
@@ -182,6 +184,23 @@ def test_sums_that_overlap_leave_linear_algebra_as_many_threads_as_it_had():
             sums = [pool.submit(threads.total_over, kernel, [1, 2], 0) for _ in range(2)]
             assert [float(done.result()[0]) for done in sums] == [0.0, 0.0]
         assert limits() == before
+
+
+def test_a_sum_after_one_that_was_interrupted_anywhere_goes_on_and_lifts_the_limit(monkeypatch):
+    monkeypatch.setattr(threads, "_PATIENCE", 0.01)
+
+    def once():
+        return threads.total_over(lambda block, scratch: np.ones(1), [1, 2, 3], 0)
+
+    with threadpool_limits(2):
+        before = limits()
+        with Lines() as lines:
+            once()
+        for line in range(1, lines.count + 1):
+            with suppress(KeyboardInterrupt), Lines(line):
+                once()
+            assert once() == 3.0
+            assert limits() == before, f"line {line}"
 
 
 @pytest.mark.parametrize("number", [1, 2])

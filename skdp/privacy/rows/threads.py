@@ -134,23 +134,22 @@ _threads = 1
 _before: list[tuple[Any, int]] = []
 
 
+# Locks are taken in one line each, in which no interruption leaves them locked (``privacy/lock.py``).
+# fmt: off
 @contextmanager
 def single_threaded_algebra() -> Iterator[int]:
     """Context in which linear algebra has a single thread; yields how many there may be instead.
 
     The limit is one of the whole process. Of sums that overlap the first sets it, and the last
-    lifts it.
+    lifts it, or the next one if that was interrupted.
     """
     this = _Sum()
     try:
-        # In one line each, where no interruption leaves the lock locked (see ``privacy/lock.py``).
-        # fmt: off
         with _lock: threads = _begun(this)  # noqa: E701
         yield threads
     finally:
-        with _lock:
-            _ended(this)
-        # fmt: on
+        with _lock: _ended(this)  # noqa: E701
+# fmt: on
 
 
 def _begun(this: _Sum) -> int:
