@@ -172,7 +172,7 @@ def test_neighbours_are_no_further_apart_than_promised(given, adjacency):
 class Unreadable(BlockStore):
     """Rows that cannot be read."""
 
-    resident = False
+    resident, n_samples, n_features, sparse = False, 100, 4, False
 
     def blocks(self):
         raise OSError("the disk is gone")

@@ -248,6 +248,7 @@ ENTRIES = {
     },
     "DPGridSearchCV.fit": lambda: fits(search(linear())),
     "DPRandomizedSearchCV.fit": lambda: fits(search(linear(), DPRandomizedSearchCV)),
+    "Chunks.from_arrays": lambda: fits(linear(), Chunks.from_arrays([X], [REAL])),
     "evaluate": lambda: evaluates(logistic().fit(X, Y)),
     "PrivacyBudget.fit": lambda: budgeted(),
 }

@@ -17,9 +17,10 @@ REPOSITORY = Path(__file__).resolve().parents[1]
 
 def test_minimum_constraints_pin_the_declared_lower_bounds():
     project = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
     needed, tests = (
         {m[1]: m[2] for d in listed if (m := re.fullmatch(r"([\w-]+)>=([\d.]+)", d))}
-        for listed in (project["dependencies"], project["optional-dependencies"]["test"])
+        for listed in (project["dependencies"], extras["test"] + extras["parquet"])
     )
     assert len(needed) == len(project["dependencies"])
     lines = (REPOSITORY / ".ci" / "constraints-minimum.txt").read_text().splitlines()

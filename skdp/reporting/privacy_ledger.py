@@ -60,6 +60,7 @@ QUERIES = {
     "site_gradients": "gradient of a site",
     "stream_scores": "choice of a vertex",
     "stream_term": "running sums of gradients",
+    "target_table": "counts of test rows by target and prediction",
     "total_weight": "total weight",
     "vertex": "choice of a vertex",
 }

@@ -186,9 +186,7 @@ def test_sums_that_overlap_leave_linear_algebra_as_many_threads_as_it_had():
         assert limits() == before
 
 
-def test_a_sum_after_one_that_was_interrupted_anywhere_goes_on_and_lifts_the_limit(monkeypatch):
-    monkeypatch.setattr(threads, "_PATIENCE", 0.01)
-
+def test_a_sum_after_one_that_was_interrupted_anywhere_goes_on_and_lifts_the_limit():
     def once():
         return threads.total_over(lambda block, scratch: np.ones(1), [1, 2, 3], 0)
 

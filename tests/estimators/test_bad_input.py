@@ -319,7 +319,7 @@ def test_source_that_changes_its_number_of_rows_is_found_out(make):
         yield X[len(passes) // 3 :], Y[len(passes) // 3 :]
 
     model = make()
-    refused(lambda: model.fit(Chunks(source)), "the number of rows has changed")
+    refused(lambda: model.fit(Chunks(source)), "the same rows at each pass")
     assert model.privacy_spent_.epsilon > 0
 
 

@@ -50,7 +50,7 @@ def by_exact_spread(honest, self, oracle, n_samples):
 
 BUGS = (
     Bug("quantiles that pay for half of the noise they lack", {"Ledger.charge": half_of_the_charge}, partial(NEIGHBOURS, QUANTILES, REPLACE_ONE), "more was told than was charged"),
-    Bug("quantiles of neighbours priced by one level of the tree", {"ColumnTreeQuery.sensitivity": lambda _, self, a: np.sqrt(2.0 * self.bounds.low.size)}, partial(NEIGHBOURS, QUANTILES, REPLACE_ONE), "beyond the sensitivity"),
+    Bug("quantiles of neighbours priced by one level of the tree", {"ColumnTreeQuery.sensitivity": lambda _, self, a: np.sqrt(2.0 * self.bounds.low.size)}, partial(NEIGHBOURS, QUANTILES, REPLACE_ONE), "further apart than promised"),
     Bug("components that nobody pays for", {"Ledger.charge": free("second_moments")}, partial(NEIGHBOURS, DPPCA(epsilon=20.0, bounds=(-100.0, 100.0)), ZERO_OUT), "more was told than was charged"),
     Bug("noise for half the features", {"ColumnCellsQuery.sensitivity": lambda _, self, a: np.sqrt(len(self.columns))}, partial(NEIGHBOURS, DPMinMaxScaler(epsilon=20.0), REPLACE_ONE), "beyond the sensitivity"),
     Bug("ranges that nobody pays for", {"Ledger.charge": free("magnitude_votes")}, partial(NEIGHBOURS, DPStandardScaler(epsilon=20.0), REPLACE_ONE), "more was told than was charged"),

@@ -163,7 +163,7 @@ def test_a_source_that_changes_where_the_scale_is_fine_is_refused():
     def read():
         passes.append(None)
         # Unseen beside a number of 1e12, and the whole range of its column.
-        return first if len(passes) < 3 else first + np.array([0.0, 1e-6])
+        return first if len(passes) < 2 else first + np.array([0.0, 1e-6])
 
     lazy = dask.delayed(read, pure=False)()
     X = da.from_delayed(lazy, shape=(8, 2), dtype=float)
@@ -173,7 +173,7 @@ def test_a_source_that_changes_where_the_scale_is_fine_is_refused():
         bounded = rows.bounded(RowBounds(1.0, scaling=scaling))
         with pytest.raises(ValueError, match="they have changed"):
             bounded.sum(lambda block: block.gram())
-    assert len(passes) >= 3
+    assert len(passes) >= 2
 
 
 def coordinates(factor):

@@ -21,6 +21,7 @@ from skdp import (
     DPLassoRegressor,
     DPLinearRegression,
     DPLogisticRegression,
+    DPQuantileRegressor,
     DPSVMClassifier,
     PrivacyBudget,
     privacy_spent,
@@ -63,6 +64,9 @@ def sparse(**options):
 def by_solver(name):
     if name in ("adassp", "tracked_gd"):
         return regressor(solver=name).fit(X, REAL)
+    if name == "quantile_gd":
+        quantiles = DPQuantileRegressor(data_norm=2.0, target_bounds=(-4, 4), solver=name)
+        return quantiles.fit(X, REAL)
     if name == "screening":
         return sparse(solver=name).fit(X, REAL)
     if name == "dda":

@@ -182,7 +182,7 @@ class MappedBlock(BoundedBlock):
 
     @property
     def measured(self) -> bool:
-        """Whether the rows have been measured."""
+        """True if the rows have been measured."""
         return self._measured.norms is not None
 
     @property

@@ -134,7 +134,7 @@ _threads = 1
 _before: list[tuple[Any, int]] = []
 
 
-# Locks are taken in one line each, in which no interruption leaves them locked (``privacy/lock.py``).
+# Locks are taken in one line each, where no interruption leaves them locked (`privacy/lock.py`).
 # fmt: off
 @contextmanager
 def single_threaded_algebra() -> Iterator[int]:
