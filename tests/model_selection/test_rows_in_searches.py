@@ -290,3 +290,20 @@ def test_a_target_that_one_candidate_refuses_does_not_make_others_win(first):
         with pytest.raises(ValueError, match=said):
             found.fit(X, y)
         assert not hasattr(found, "privacy_spent_")
+
+
+def test_counts_that_a_function_makes_negative_are_zero():
+    """One row with so small a target would fail all trials of this candidate, and of no other."""
+    bounds = {"target_bounds": (0, 4), "data_norm": 3.0}
+    candidates = [DPLinearRegression(**bounds), DPPoissonRegressor(**bounds)]
+    options = {"check_inverse": False, "inverse_func": np.exp}
+    whole = TransformedTargetRegressor(candidates[0], func=np.log, **options)
+
+    def score(found, X, y):
+        return np.full(len(y), float(isinstance(found.regressor_, DPPoissonRegressor)))
+
+    found = search(whole, {"regressor": candidates}, scoring=score)
+    for least in (1.0, 0.5):
+        y = 1.0 + Y
+        y[3] = least
+        assert isinstance(found.fit(X, y).best_params_["regressor"], DPPoissonRegressor)
