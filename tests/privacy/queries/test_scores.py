@@ -8,8 +8,7 @@ from examples_of_scores import timed
 
 from skdp.privacy import Adjacency
 from skdp.privacy.queries import ScoreAndCurvatureQuery, ScoreMomentsQuery
-from skdp.privacy.rows import DenseRows
-from skdp.privacy.rows.privacy_units import PrivacyUnits
+from skdp.privacy.rows import DenseRows, PrivacyUnits
 from skdp.problem import InfluenceBounds, Problem, RowBounds, TargetBounds
 from skdp.problem.losses import Hazard, Logistic, Softmax, Squared
 from skdp.testing import row_stores
