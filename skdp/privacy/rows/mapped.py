@@ -182,7 +182,7 @@ class MappedBlock(BoundedBlock):
 
     @property
     def kept(self) -> Measured | None:
-        """What is kept of many rows until the next query, if they have been measured."""
+        """Lengths to keep of many rows until the next query, if they have been measured."""
         return self._measured.shortened(max(self._map.norm, self.constant))
 
     def scores_along(self, w: np.ndarray, shrunk: float) -> np.ndarray:
