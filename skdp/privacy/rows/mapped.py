@@ -50,13 +50,13 @@ class Measured:
     derivative_bounds: DerivativeBounds | None = None
 
     def taken(self, chosen: np.ndarray | slice) -> Measured:
-        """Those of some of the rows, with bounds on derivatives of their own."""
+        """Lengths of some of the rows, with bounds on derivatives of their own."""
         of_all = self.lengths, self.shrink, self.norms
         lengths, shrink, norms = (None if a is None else a[chosen] for a in of_all)
         return Measured(lengths, shrink, norms, None if norms is None else DerivativeBounds(norms))
 
     def shortened(self, longest: float) -> Measured | None:
-        """What takes long to find again, in single precision if it has room; None if unknown."""
+        """Parts that take long to find again, in single precision with room; None if unknown."""
         if self.norms is None:
             return None
         if longest > LARGEST_SINGLE:
@@ -65,7 +65,7 @@ class Measured:
         return Measured(None, shrink, rounded_up(self.norms))
 
     def widened(self) -> Measured:
-        """The same in double precision."""
+        """Copy in double precision."""
         assert self.norms is not None
         norms = widened(self.norms)
         shrink = None if self.shrink is None else widened(self.shrink)

@@ -155,7 +155,7 @@ def single_threaded_algebra() -> Iterator[int]:
 
 
 def _begin_anew() -> None:
-    """In a process that was forked from within a sum, which goes on in the other one alone."""
+    """Reset a process forked from within a sum, which goes on in the other one alone."""
     global _lock, _under_way
     _lock, _under_way = Lock(), 0
 

@@ -216,6 +216,7 @@ ASKED = {
     "column_cells": (LOGISTIC, (COLUMNS, 8, tuple(range(D))), {}),
     "magnitude_votes": (LOGISTIC, (tuple(range(D)),), {}),
     "outcome_counts": (LOGISTIC, ("correctness", 2), {}),
+    "target_table": (LOGISTIC, (EDGES, EDGES), {}),
     "metric_means": (LOGISTIC, ((brier_score(),), N), {}),
     "group_means": (LOGISTIC, ((brier_score(),), 2, N), {}),
     "select": (SQUARED, (W, np.arange(D), 2), {"clip": 0.1}, ZeroConcentratedDP()),
