@@ -230,9 +230,9 @@ class PrivateSearch(BudgetedEstimator, MetaEstimatorMixin, BaseEstimator, ABC):
         kind = n, _n_columns(X), sp.issparse(X), sample_weight is not None
         leaks, of, stand_ins = self._stand_ins(who, classes, unit, *kind)
         warn_of(who, leaks)
-        of.check_targets(stand_ins[0], y)
         self._check_scores(stand_ins)
         for made in stand_ins:
+            of.check_targets(made, y)
             of.check_fit(made)
         trials = self._trials()
         expected = [calculus for made in stand_ins for calculus in of.calculi(made, y)]

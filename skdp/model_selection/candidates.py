@@ -300,12 +300,15 @@ class Candidates:
     # Refusals of what would fail each trial, or some by what is in the rows.
 
     def check_targets(self, made: Any, y: Any) -> None:
-        """Refuse targets that every fit would refuse, as the model itself does before it spends.
+        """Refuse targets that this candidate would refuse, as the model does before it spends.
+
+        In a trial a row with such a target would fail the candidate, and so make others win.
 
         Raises
         ------
         ValueError
-            If labels are not among the classes, or targets of a regression are no finite numbers.
+            If labels are not among the classes, or targets of a regression are no finite numbers,
+            or those of counts are negative.
         """
         last = made.steps[-1][1] if isinstance(made, Pipeline) else made
         if isinstance(last, PrivateLinearModel):

@@ -85,3 +85,12 @@ def test_what_cannot_be_scored_is_refused_before_anything_is_spent(model, option
     X, rates, _ = claims(500, 3)
     with pytest.raises(ValueError, match=words):
         skdp.evaluate(model, X, rates, epsilon=9.0, **options)
+
+
+@pytest.mark.parametrize("shape", [599, (600, 2)])
+def test_weights_of_another_length_do_not_tell_how_many_rows_people_have(model, shape):
+    X, rates, _ = claims(600, 3)
+    options = {"privacy_unit": np.arange(600) // 3, "sample_weight": np.ones(shape)}
+    with pytest.raises(ValueError, match="privacy_unit needs") as refused:
+        skdp.evaluate(model, X, rates, epsilon=1.0, **options)
+    assert "600" not in str(refused.value)

@@ -18,7 +18,7 @@ from sklearn.preprocessing import (
 )
 
 import skdp
-from skdp import DPLinearRegression, DPLogisticRegression, DPSVMClassifier
+from skdp import DPLinearRegression, DPLogisticRegression, DPPoissonRegressor, DPSVMClassifier
 from skdp.model_selection import DPGridSearchCV
 from skdp.preprocessing import DPOneHotEncoder, DPSimpleImputer, DPStandardScaler
 from skdp.solvers import GD
@@ -273,3 +273,37 @@ def test_private_steps_of_a_raw_table_take_words_and_gaps_but_no_others():
     with pytest.raises(ValueError, match="whose steps take all rows") as refused:
         found.fit(texts, Y)
     assert "SECRET" not in str(refused.value)
+
+
+@pytest.mark.parametrize("first", [False, True])
+def test_a_target_that_one_candidate_refuses_does_not_make_others_win(first):
+    """Counts are never negative, and three classes are more than two; nothing is spent on them."""
+    bounds = {"target_bounds": (0, 4), "data_norm": 3.0}
+    of_numbers = [DPLinearRegression(**bounds), DPPoissonRegressor(**bounds)]
+    of_labels = [DPLogisticRegression(classes=list(range(k)), **PLAIN) for k in (3, 2)]
+    cases = (of_numbers, -1.0, "of at least 0"), (of_labels, 2, "among the 2 classes")
+    for candidates, target, said in cases:
+        candidates = candidates[::-1] if first else candidates
+        found = search(Pipeline([("m", candidates[0])]), {"m": candidates})
+        y = Y.astype(type(target))
+        y[3] = target
+        with pytest.raises(ValueError, match=said):
+            found.fit(X, y)
+        assert not hasattr(found, "privacy_spent_")
+
+
+def test_counts_that_a_function_makes_negative_are_zero():
+    """One row with so small a target would fail all trials of this candidate, and of no other."""
+    bounds = {"target_bounds": (0, 4), "data_norm": 3.0}
+    candidates = [DPLinearRegression(**bounds), DPPoissonRegressor(**bounds)]
+    options = {"check_inverse": False, "inverse_func": np.exp}
+    whole = TransformedTargetRegressor(candidates[0], func=np.log, **options)
+
+    def score(found, X, y):
+        return np.full(len(y), float(isinstance(found.regressor_, DPPoissonRegressor)))
+
+    found = search(whole, {"regressor": candidates}, scoring=score)
+    for least in (1.0, 0.5):
+        y = 1.0 + Y
+        y[3] = least
+        assert isinstance(found.fit(X, y).best_params_["regressor"], DPPoissonRegressor)

@@ -277,7 +277,7 @@ def evaluate(
         units, unit = None, PrivacyUnit.ROW
         if privacy_unit is not None:
             units, unit = PrivacyUnits.of(privacy_unit), PrivacyUnit.DECLARED
-            units.check(X_test, y_test, groups)
+            units.check(X_test, y_test, groups, sample_weight)
         timed = _of_times(model)
         y = y_test if timed is None else signed_times("evaluate", y_test)
         with telling_sizes(units is None):

@@ -367,10 +367,11 @@ class ScoreAndCurvatureQuery(Summed):
         score, slopes = loss.by_period(block.y, z)
         weight = rows.weight if block.weights is None else rows.weight * block.weights
         U, a = rows.coordinates, rows.trend
-        flat, rising, bent = (weight * (slopes @ loss.trend**k) for k in range(3))
+        flat, rising, bent = (weight * by_row(slopes, loss.trend**k) for k in range(3))
         mixed = np.outer(U.T @ rising, a)
         curvature = U.T @ (U * flat[:, None]) + mixed + mixed.T + bent.sum() * np.outer(a, a)
-        of_rows = U.T @ (weight * score.sum(axis=1)) + a * float(weight @ (score @ loss.trend))
+        late = by_row(score, loss.trend)
+        of_rows = U.T @ (weight * score.sum(axis=1)) + a * float(weight @ late)
         return np.concatenate([packed(curvature), self.weight * of_rows])
 
 
@@ -494,7 +495,9 @@ class ScoreMomentsQuery(Summed):
         check_targets_a_row(type(self).__name__, block)
         loss, z = timed_scores(self.problem, block, self.w)
         score, _ = loss.by_period(block.y, z)
-        q = rows.coordinates * score.sum(axis=1)[:, None] + np.outer(score @ loss.trend, rows.trend)
+        # Whether a score counts as clipped must not depend on the place of its row.
+        late = by_row(score, loss.trend)
+        q = rows.coordinates * score.sum(axis=1)[:, None] + np.outer(late, rows.trend)
         q *= rows.weight[:, None]
         clipped = _shorten(q, self.influence.score)
         return _marked(q, rows.weight, clipped, block.weights)

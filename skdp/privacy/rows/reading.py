@@ -163,6 +163,11 @@ def zero_unless_finite() -> Iterator[None]:
         _zeroing.reset(before)
 
 
+def zeroes() -> bool:
+    """Tell whether entries count as zero that would be refused, see :func:`zero_unless_finite`."""
+    return _zeroing.get()
+
+
 def redacted(check: Callable[..., Any], *args: Any, **options: Any) -> Any:
     """Call a function that validates data under strict checks, with errors that quote no entries.
 

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from ...validation import shown
 from .bounded_rows import MANY_ROWS
 from .dask_rows import is_collection
-from .reading import places_among
+from .reading import places_among, zeroes
 
 
 def checked_classes(who: str, labels: Any) -> np.ndarray:
@@ -168,8 +168,13 @@ def as_numbers(name: str, y: np.ndarray) -> np.ndarray:
 
 
 def as_counts(name: str, y: np.ndarray) -> np.ndarray:
-    """Targets as finite numbers of at least 0, for whom this name calls."""
+    """Targets as finite numbers of at least 0, for whom this name calls.
+
+    Where a function of targets may have made negative ones in a search, these are 0.
+    """
     numbers = as_numbers(name, y)
+    if zeroes():
+        return np.maximum(numbers, 0.0)
     if np.any(numbers < 0):
         raise ValueError(
             f"{name} needs targets of at least 0, numbers or rates of events; y holds others. Drop "

@@ -1,6 +1,6 @@
 """Scores, curvatures and second moments of scores, as defined, in every layout."""
 
-from math import exp, sqrt
+from math import exp, log, sqrt
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from examples_of_scores import timed
 
 from skdp.privacy import Adjacency
 from skdp.privacy.queries import ScoreAndCurvatureQuery, ScoreMomentsQuery
-from skdp.privacy.rows import DenseRows
+from skdp.privacy.rows import DenseRows, PrivacyUnits
 from skdp.problem import InfluenceBounds, Problem, RowBounds, TargetBounds
 from skdp.problem.losses import Hazard, Logistic, Softmax, Squared
 from skdp.testing import row_stores
@@ -178,3 +178,33 @@ def test_long_rows_stay_within_small_bounds(alpha):
 @pytest.mark.parametrize("scale", [0.5, 1.0])
 def test_people_of_opposite_places_are_nearly_as_far_apart_as_declared(scale):
     assert 0.8 < timed(scale).check(Adjacency.REPLACE_ONE) <= 1
+
+
+def test_rows_that_one_person_has_do_not_decide_which_scores_of_others_are_clipped():
+    """Kernels of linear algebra may round by the place of a row, which tells how many others have.
+
+    Scores of times over twelve periods, at a bound between two roundings of the same number.
+    """
+    rng, K, people, moves = np.random.default_rng(0), 12, 7, []
+    matrix, x, far = np.diag([0.0, 1.0]), np.ones(1), np.array([-2.0, 0.0])
+    for _ in range(40):
+        loss = Hazard(tuple(range(1, K + 1)), tuple(rng.uniform(0.05, 0.3, K)))
+        problem = Problem(loss, people, 1, RowBounds(1.0))
+        near, last = np.array([log(0.7 / loss.hazards[0]), 0.0]), loss.times[-1]
+        score, _ = loss.by_period(np.full(9, last), np.full(9, far[0]))
+        # Several ways of rounding the length of the score.
+        lengths = np.append(np.abs(score @ loss.trend), np.abs(np.sum(score * loss.trend, axis=1)))
+        for length in np.unique(lengths / (1 + 1e-9)):
+            for bound in (np.nextafter(length, 0), length, np.nextafter(length, 9)):
+                influence = InfluenceBounds(near, matrix, 1e6, bound)
+                query = ScoreMomentsQuery(problem, influence, far, 10 * bound**2)
+                answers = []
+                for own in (1, 2, 3, 4):
+                    units = np.concatenate([np.zeros(own, dtype=int), np.arange(1, people)])
+                    X, y = np.tile(x, (units.size, 1)), np.full(units.size, last)
+                    rows = DenseRows(X, y, units=PrivacyUnits.of(units))
+                    answers.append(query.evaluate(rows))
+                apart = max(np.linalg.norm(a - answers[0]) for a in answers)
+                moves.append(apart / query.sensitivity(Adjacency.REPLACE_ONE))
+    # All rows of all people are alike, however many there are.
+    assert max(moves) < 1e-9
