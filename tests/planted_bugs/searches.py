@@ -9,7 +9,8 @@ from itertools import count
 from unittest.mock import patch
 
 import numpy as np
-from planted_bugs.bug import Bug, gives
+from model_selection import test_rows_in_searches
+from planted_bugs.bug import Anew, Bug, gives
 from privacy import test_trials
 from private_toys import Toy
 from selections_at_their_worst import worst_delta
@@ -164,7 +165,21 @@ def as_they_are(honest, self, estimator, X, y, rows):
 WORST = "beyond the promise"
 PROMISE = searches_keep_their_promise_in_the_worst_case
 CLOSE = scores_of_neighbours_are_as_close_as_they_may
+
+
+def of_the_first_alone():
+    seen = []
+
+    def bug(honest, self, made, y):
+        if not seen:
+            honest(self, made, y)
+        seen.append(made)
+
+    return bug
+
+
 BUGS = (
+    Bug("targets that are looked at for the first candidate alone", {"Candidates.check_targets": Anew(of_the_first_alone)}, test_rows_in_searches.test_a_target_that_the_second_candidate_refuses_is_refused),
     Bug("trials that get the whole budget", {"GaussianSearch.trial": whole}, PROMISE, WORST),
     Bug("trials that are logged", {"search_base.silence": lambda honest: nullcontext()}, searches_log_nothing_of_their_trials, "were logged"),
     Bug("trials that show their progress", {"search_trials.without_progress": lambda _: nullcontext()}, searches_log_nothing_of_their_trials, "were shown"),
