@@ -102,7 +102,7 @@ def peeks(honest, oracle, spend, *, noise):
 
 
 BUGS = (
-    Bug("exposures that weigh rows besides", {"BoundedBlock.__init__": sets("weights", lambda block: block.masses)}, fits_without_noise_are_those_of_scikit_learn, "another fit"),
+    Bug("exposures that weigh rows besides", {"BoundedBlock.__init__": sets("weights", lambda block, *args: block.masses)}, fits_without_noise_are_those_of_scikit_learn, "another fit"),
     Bug("exposures that are left out of scores", {"BoundedBlock.scores": lambda _, self, w: self.products(w)}, fits_without_noise_are_those_of_scikit_learn, "another fit"),
     Bug("rates that count as events", {"RawBlock.events": lambda _, self: self.y}, fits_without_noise_are_those_of_scikit_learn, "another fit"),
     Bug("counts beyond their cap", {"BoundedBlock.__init__": after(uncapped)}, counts_move_scores_within_the_sensitivity, TOO_FAR),
