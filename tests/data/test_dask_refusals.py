@@ -28,6 +28,7 @@ from dask_examples import (  # noqa: E402  # noqa: E402
 from skdp import DPLogisticRegression, PrivacyLeakWarning  # noqa: E402
 from skdp.privacy.rows import (  # noqa: E402
     DaskRows,
+    Recipe,
     Refused,
     opened,
     packed,
@@ -155,6 +156,19 @@ def test_errors_on_workers_quote_nothing():
         with pytest.raises(RuntimeError, match="one failed with KeyError") as caught:
             sums(failing)
         assert str(SECRET) not in str(caught.value)
+
+
+def test_errors_of_what_makes_a_partition_quote_nothing():
+    def fails():
+        raise ValueError(f"could not convert {SECRET}")
+
+    made = Recipe.of({"part": (fails,)}, "part")
+    y = np.zeros(2)
+    for X, targets in ((made, y), (np.zeros((2, 2)), made)):
+        found = opened([X], [targets], None, None, [piece for _, piece in packed((np.asarray, 1))])
+        assert found.kind is RuntimeError
+        assert "ValueError on its worker" in found.message
+        assert str(SECRET) not in found.message
 
 
 def test_text_in_a_frame_is_not_quoted(dd):

@@ -5,7 +5,7 @@ import pytest
 
 from skdp import DPLinearRegression, DPLogisticRegression
 from skdp.exceptions import SeededNoiseWarning
-from skdp.privacy.rows import BoundedBlock, MappedBlock, RawBlock
+from skdp.privacy.rows import BoundedBlock, DenseRows, MappedBlock, RawBlock
 from skdp.problem import RowBounds, RowMap
 from skdp.testing import row_stores
 
@@ -169,3 +169,33 @@ def test_a_fit_brings_rows_to_each_of_its_coordinates_once(model, times, monkeyp
     with pytest.warns(SeededNoiseWarning):
         model.fit(X, y)
     assert sum(brought) == 3000 * times
+
+
+@pytest.mark.parametrize("first", ["rows", "combine_within"])
+def test_rows_that_nobody_has_measured_yet_are_not_longer_than_the_norm(first):
+    rng = np.random.default_rng(0)
+    # More than are mapped at a time, where the last are far longer than the others.
+    X = rng.normal(size=(9000, 40)).astype(np.float32)
+    X[-100:] *= 1000
+    rotation = np.linalg.qr(rng.normal(size=(40, 40)))[0]
+    bounds = RowBounds(50.0, row_map=RowMap(np.ones(40), rotation, np.zeros(40), norm=1.0))
+    found = []
+
+    def kernel(block):
+        if first == "combine_within":
+            r = np.ones(len(block.y))
+            out = block.combine_within(r, 10.0)
+            np.testing.assert_allclose(out, block.combine(r), atol=1e-9)
+        V = block.rows()
+        kept, _ = V.copy(), block.gram()
+        assert (kept == V).all()
+        found.append(kept)
+        return V.sum(axis=0)
+
+    view = DenseRows(X, np.zeros(len(X))).bounded(bounds)
+    view.sum(kernel)
+    assert np.linalg.norm(np.concatenate(found), axis=1).max() <= 1 + 1e-6
+    first_time = found.copy()
+    found.clear()
+    view.sum(kernel)
+    np.testing.assert_array_equal(np.concatenate(found), np.concatenate(first_time))

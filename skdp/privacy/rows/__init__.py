@@ -15,7 +15,7 @@ from .dask_rows import DaskRows, Tasks, is_collection
 from .in_memory import DenseRows, SparseRows
 from .mapped import MappedBlock, sparse_lengths
 from .partition import Facts, Refusal, Refused, added, opened
-from .partitions import packed
+from .partitions import Recipe, packed
 from .predicted_rows import PredictedBlock, PredictedRows, Predictor, predicted_rows
 from .privacy_units import PrivacyUnits
 from .score_cache import ScoreCache
@@ -46,6 +46,7 @@ __all__ = [
     "Predictor",
     "PrivacyUnits",
     "RawBlock",
+    "Recipe",
     "Refusal",
     "Refused",
     "ResidentRows",

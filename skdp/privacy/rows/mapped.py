@@ -228,7 +228,9 @@ class MappedBlock(BoundedBlock):
 
     def rows(self) -> np.ndarray:
         """The rows themselves, dense (m, p)."""
-        Z = times_rows(self._mapped(self.written_out()), self._shrink)
+        # In memory of their own: what is mapped to be measured, now or later, would overwrite them.
+        Z = self._map.apply(self.written_out(), by_row if self.apart else np.matmul)
+        times_rows(Z, self._shrink)
         return Z if not self.constant else np.column_stack([Z, np.full(len(Z), self.constant)])
 
     def _features(self) -> Iterator[tuple[slice, np.ndarray]]:

@@ -122,14 +122,17 @@ def _on_worker(task: Callable[P, T]) -> Callable[P, T | Refusal]:
 @_on_worker
 def opened(X: _Each, y: _Each, weights: _Each, units: _Each, pieces: list[bytes]) -> Opened:
     """Check partitions, encode targets with the function and bound weights, if any."""
-    try:
-        with telling_sizes(units is None):
-            facts = unpacked(pieces)
-            each = zip(X, *_all(X, y, weights, units), strict=True)
-            return [_opened(*map(_made, parts), *facts) for parts in each]
-    except (ValueError, TypeError) as error:
-        # Those of checks quote nothing, as in memory.
-        raise Refused(Refusal(type(error), str(error))) from None
+    facts, out = unpacked(pieces), []
+    for parts in zip(X, *_all(X, y, weights, units), strict=True):
+        # What tasks of others raise may quote rows.
+        made = [*map(_made, parts)]
+        try:
+            with telling_sizes(units is None):
+                out.append(_opened(*made, *facts))
+        except (ValueError, TypeError) as error:
+            # Those of checks quote nothing, as in memory.
+            raise Refused(Refusal(type(error), str(error))) from None
+    return out
 
 
 @_on_worker
