@@ -96,9 +96,8 @@ class DaskRows(RowStore):
       how many.
     - Answers equal those in memory up to the rounding of sums, and are the same each time for the
       same partitions.
-    - A bound on rows holds for what a pass reads, also if the source has changed meanwhile: rows
-      whose norms, or inner products with a fixed direction, have changed are refused. Only rows
-      made to deceive could pass.
+    - Partitions whose features have changed since they were opened are refused, by a checksum of
+      their bytes, which 2^-32 of changes escape. It does not withstand who makes rows to deceive.
     """
 
     def __init__(
