@@ -82,6 +82,7 @@ _BY_MODULE = {
     "skdp.privacy.rows.site_rows": "SiteBlock site_rows",
     "skdp.privacy.rows.in_memory": "SparseRows",
     "skdp.privacy.rows.table_parts": "Part table_parts",
+    "skdp.privacy.rows.threads": "threads",
     "skdp.privacy.sites.remote_oracle": "RemoteOracle",
     "skdp.privacy.sites.remote_rows": "RemoteRows",
     "skdp.privacy.sites.site": "Request Site site",
