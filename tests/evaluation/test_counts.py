@@ -85,3 +85,10 @@ def test_what_cannot_be_scored_is_refused_before_anything_is_spent(model, option
     X, rates, _ = claims(500, 3)
     with pytest.raises(ValueError, match=words):
         skdp.evaluate(model, X, rates, epsilon=9.0, **options)
+
+
+def test_a_cap_that_was_found_is_not_taken_for_one_that_is_known():
+    X = np.zeros((500, 1))
+    model = DPPoissonRegressor(data_norm=1.0).fit(X, np.ones(500))
+    with pytest.raises(ValueError, match=r"got None\. Pass them to evaluate; .* \(0, cap\)"):
+        skdp.evaluate(model, X, np.ones(500), epsilon=1.0)

@@ -149,7 +149,7 @@ def single_threaded_algebra() -> Iterator[int]:
         yield threads
     finally:
         with _lock:
-            _ended(this)  # noqa: E701
+            _ended(this)
         # fmt: on
 
 
