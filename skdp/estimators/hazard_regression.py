@@ -58,8 +58,11 @@ class StepFunction:
 
     def __call__(self, times: Any) -> Any:
         """Values at times of at least 0, in the shape of ``times``."""
+        at = numbers_in(times)
+        if at is None:
+            raise ValueError(f"A StepFunction needs times as numbers, got {shown(times)}.")
         ends, values = np.append(0.0, self.x), np.append(self.first, self.y)
-        return np.interp(np.asarray(times, dtype=np.float64), ends, values)
+        return np.interp(at, ends, values)
 
 
 class DPHazardRegressor(RegressorMixin, PrivateLinearModel):
@@ -372,9 +375,10 @@ class DPHazardRegressor(RegressorMixin, PrivateLinearModel):
             and np.all(np.diff(ends, prepend=0.0) > 0)
             and np.isfinite(ends).all()
         ):
+            given = tuple(self.times) if isinstance(self.times, list) else self.times
             raise ValueError(
                 f"The 'times' parameter of {type(self).__name__} must be 1 to 1000 positive numbers"
-                f" that increase, the ends of the periods. Got {shown(self.times)} instead."
+                f" that increase, the ends of the periods. Got {shown(given)} instead."
             )
         return ends
 

@@ -208,6 +208,7 @@ class DPPoissonRegressor(PrivateLinearRegressor):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **PrivateLinearRegressor._parameter_constraints,
         "target_bounds": [None, PAIR],
+        "delta": [None, Interval(Real, 0, 1, closed="neither")],
         "alpha": [Interval(Real, 0, None, closed="left")],
         "precondition": [None, one_of(*OPTIONS), Preconditioner],
         "solver": solvers_but(

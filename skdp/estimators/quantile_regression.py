@@ -202,6 +202,7 @@ class DPQuantileRegressor(PrivateLinearRegressor):
             if name != "constraint"
         },
         "quantile": [Interval(Real, 0, 1, closed="neither"), "array-like"],
+        "delta": [None, Interval(Real, 0, 1, closed="neither")],
         "alpha": [Interval(Real, 0, None, closed="left")],
         "solver": solvers_but(
             *("accmd", "adassp", "dual_averaging", "frank_wolfe"),
@@ -280,7 +281,7 @@ class DPQuantileRegressor(PrivateLinearRegressor):
         raise ValueError(
             f"The 'quantile' parameter of {type(self).__name__} must be a number between 0 and 1, "
             "or a list of such numbers in increasing order, as in [0.1, 0.5, 0.9]. Got "
-            f"{shown(self.quantile)} instead."
+            f"{shown(self.quantile if one else tuple(listed))} instead."
         )
 
     @property

@@ -5,6 +5,7 @@ import pickle
 from itertools import pairwise
 
 import numpy as np
+import pandas as pd
 import pytest
 
 pa = pytest.importorskip("pyarrow", reason="needs pyarrow: pip install 'skdp[parquet]'")
@@ -193,6 +194,36 @@ def test_columns_that_do_not_fit_are_refused_by_name(tmp_path, options, match):
     folder = written(tmp_path / "a", columns())
     with pytest.raises(ValueError, match=match):
         Chunks.from_parquet(folder, **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"target": None}, "needs target as the name of a column or a list of names, got None"),
+        ({"target": 3}, "needs target as the name of a column or a list of names, got 3"),
+        ({"columns": "age"}, "needs columns as a list of names, got 'age'"),
+        ({"weights": np.ones(3)}, r"needs weights as the name of a column .* shape \(3,\)"),
+        ({"privacy_unit": True}, "needs privacy_unit as the name of a column"),
+        ({"path": None}, "needs the path of a file or folder, or a list of paths, got None"),
+        ({"path": pd.DataFrame({"age": [3]})}, r"got an? .*DataFrame.* are passed to fit"),
+    ],
+)
+def test_what_names_no_columns_or_files_is_refused(tmp_path, options, match):
+    path = written(tmp_path / "a", columns())
+    with pytest.raises(TypeError, match=match):
+        Chunks.from_parquet(**{"path": path, "target": "score"} | options)
+
+
+@pytest.mark.parametrize("text", ["", "age,score", "PAR1" * 5])
+def test_files_in_another_format_are_refused_by_name(tmp_path, text):
+    (tmp_path / "a.parquet").write_text(text)
+    with pytest.raises(ValueError, match=r"in the format of Parquet.*a\.parquet' is none"):
+        Chunks.from_parquet(tmp_path, target="score")
+
+
+def test_addresses_of_no_known_kind_are_refused():
+    with pytest.raises(ValueError, match=r"address that pyarrow\.fs knows.* got 'nowhere://table'"):
+        Chunks.from_parquet("nowhere://table", target="score")
 
 
 def test_dates_are_refused_with_advice(tmp_path):

@@ -108,6 +108,26 @@ def test_targets_that_are_no_times_are_refused_without_quoting_them(y):
     assert "-1" not in str(refusal.value)
 
 
+@pytest.mark.parametrize(
+    "y",
+    [
+        np.ones((9, 2)),
+        (np.ones(9, bool), np.ones(9)),
+        [(True, 1.0)] * 9,
+        np.ones(9, bool),
+    ],
+)
+def test_events_and_times_in_other_forms_are_refused_with_those_that_are_taken(y):
+    with pytest.raises(ValueError, match="DPHazardRegressor needs events beside times: y as a str"):
+        model().fit(np.zeros((9, 3)), y)
+
+
+def test_a_curve_at_words_is_refused_without_quoting_them(fitted):
+    curve = fitted.predict_survival_function(np.zeros((1, 3)))[0]
+    with pytest.raises(ValueError, match="needs times as numbers, got a list of 1 item"):
+        curve(["a word"])
+
+
 @pytest.mark.parametrize("times", [[], [1.0, 1.0], [0.0, 1.0], [1.0, np.inf], ["a"], [[1.0]]])
 def test_cut_points_that_do_not_increase_are_refused(times):
     with pytest.raises(ValueError, match="'times' parameter"):

@@ -139,13 +139,14 @@ def test_other_solvers_and_no_intercept(fit_intercept):
     ("options", "words"),
     [
         *(({"quantile": q}, "increasing order") for q in ([0.5, 0.1], [], [[0.1]], ["a"], [1.5])),
+        ({"quantile": [0.5, 0.1]}, r"Got \(0\.5, 0\.1\) instead"),
         ({"quantile": 1.0}, "in the range"),
         *(
             ({"solver": s}, "Use the solver 'gd'")
             for s in ("accmd", "frank_wolfe", "one_step", "svrg", "tracked_gd")
         ),
         ({"alpha": 0.1}, "Put BoundsScaler in front"),
-        ({"delta": 0}, "leave delta out"),
+        ({"delta": 0}, "only fits of DPLogisticRegression.* leave delta out"),
     ],
 )
 def test_what_cannot_be_done_is_refused(options, words):

@@ -94,3 +94,10 @@ def test_weights_of_another_length_do_not_tell_how_many_rows_people_have(model, 
     with pytest.raises(ValueError, match="privacy_unit needs") as refused:
         skdp.evaluate(model, X, rates, epsilon=1.0, **options)
     assert "600" not in str(refused.value)
+
+
+def test_a_cap_that_was_found_is_not_taken_for_one_that_is_known():
+    X = np.zeros((500, 1))
+    model = DPPoissonRegressor(data_norm=1.0).fit(X, np.ones(500))
+    with pytest.raises(ValueError, match=r"got None\. Pass them to evaluate; .* \(0, cap\)"):
+        skdp.evaluate(model, X, np.ones(500), epsilon=1.0)

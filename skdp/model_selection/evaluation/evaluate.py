@@ -831,7 +831,8 @@ def _reach(model: Any, bounds: Any, residual_bound: float | None) -> tuple[float
     if ends is None or ends.shape != (2,) or not -inf < ends[0] < ends[1] < inf:
         raise ValueError(
             "evaluate needs target_bounds=(low, high) of a regression, known without the rows, got "
-            f"{shown(given)}."
+            f"{shown(given)}. Pass them to evaluate; of counts they are (0, cap), a cap on the "
+            "events of a row."
         )
     low, high = map(float, ends)
     half = high / 2 - low / 2

@@ -186,9 +186,12 @@ class Chunks:
             If pyarrow is missing.
         FileNotFoundError
             If there is no such file.
+        TypeError
+            If what should be a path or a name is none.
         ValueError
-            If columns are missing, of other kinds than numbers where these are needed, or not the
-            same in all files; if ``filters`` are given; and in a fit, if files have changed since.
+            If a file is not in the format of Parquet; if columns are missing, of other kinds than
+            numbers where these are needed, or not the same in all files; if ``filters`` are given;
+            and in a fit, if files have changed since.
 
         Examples
         --------

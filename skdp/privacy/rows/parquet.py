@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
-from ...validation import listed
+from ...validation import listed, shown
 
 _NAME = "Chunks.from_parquet"
 # Rows of a chunk, fewer if it would have more entries.
@@ -51,6 +52,7 @@ class ParquetSource:
                 "and the number of rows is public. Pass the files to be read, or write the chosen "
                 "rows into files of their own if their number may be known."
             )
+        _check_names(target, columns, weights=weights, privacy_unit=privacy_unit)
         self._files = _files(path)
         self._several, self._weights, self._unit = (
             not isinstance(target, str),
@@ -123,10 +125,18 @@ class ParquetSource:
                 yield from file.iter_batches(batch_size=self._rows, columns=self._read)
 
     def _opened(self, place: int) -> Any:
+        from pyarrow import ArrowInvalid
         from pyarrow.parquet import ParquetFile
 
         filesystem, path = self._files[place]
-        file = ParquetFile(filesystem.open_input_file(path))
+        file = None
+        with suppress(ArrowInvalid):
+            file = ParquetFile(filesystem.open_input_file(path))
+        if file is None:
+            raise ValueError(
+                f"{_NAME} needs files in the format of Parquet, whole ones; {path!r} is none. "
+                "Write it again, for example with DataFrame.to_parquet, or leave it out."
+            )
         found = file.schema_arrow
         if place and (wrong := self._differing(found)):
             file.close(force=True)
@@ -166,6 +176,23 @@ class ParquetSource:
         return chunk if self._weights is None else (*chunk, columns[self._weights])
 
 
+def _check_names(target: Any, columns: Any, **optional: Any) -> None:
+    """Refuse what names no columns."""
+    lists = {"target": [target] if isinstance(target, str) else target, "columns": columns}
+    for name, given in lists.items():
+        if given is None and name == "columns":
+            continue
+        # A text would be taken for a list of its letters.
+        if isinstance(given, str) or not hasattr(given, "__iter__"):
+            one = "" if name == "columns" else "the name of a column or "
+            raise TypeError(f"{_NAME} needs {name} as {one}a list of names, got {shown(given)}.")
+    for name, given in optional.items():
+        if not isinstance(given, str | None):
+            raise TypeError(
+                f"{_NAME} needs {name} as the name of a column of the files, got {shown(given)}."
+            )
+
+
 def _quoted(names: Sequence[str]) -> str:
     return listed([repr(name) for name in names])
 
@@ -173,16 +200,29 @@ def _quoted(names: Sequence[str]) -> str:
 def _files(path: Any) -> list[tuple[Any, str]]:
     """Files and the file systems that they are on, in the order of their names."""
     try:
-        from pyarrow import fs
+        from pyarrow import ArrowInvalid, fs
     except ImportError:
         raise ImportError(
             f"{_NAME} needs pyarrow; install it with pip install 'skdp[parquet]'."
         ) from None
     out = []
     for one in path if isinstance(path, list | tuple) else [path]:
+        if not isinstance(one, str | os.PathLike):
+            raise TypeError(
+                f"{_NAME} needs the path of a file or folder, or a list of paths, got "
+                f"{shown(one)}. Tables in memory are passed to fit themselves."
+            )
         address = os.fspath(one)
         address = address if "://" in address else os.path.abspath(address)
-        filesystem, place = fs.FileSystem.from_uri(address)
+        found = None
+        with suppress(ArrowInvalid):
+            found = fs.FileSystem.from_uri(address)
+        if found is None:
+            raise ValueError(
+                f"{_NAME} needs a path, or an address that pyarrow.fs knows, such as "
+                f"'s3://bucket/folder', got {one!r}."
+            )
+        filesystem, place = found
         info = filesystem.get_file_info(place)
         if info.type == fs.FileType.File:
             out.append((filesystem, place))

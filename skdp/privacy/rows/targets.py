@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ...validation import shown
+from ...validation import shown, sized
 from .bounded_rows import MANY_ROWS
 from .dask_rows import is_collection
 from .reading import places_among, zeroes
@@ -122,6 +122,12 @@ def signed_times(name: str, y: Any) -> Any:
         parts = [np.asarray(y.iloc[:, k]) for k in range(y.shape[1])]
     elif fields is not None and np.ndim(y) == 1:
         parts = [y[field] for field in fields]
+    elif _has_columns(y) or getattr(getattr(y, "dtype", None), "kind", None) == "b":
+        raise ValueError(
+            f"{name} needs events beside times: y as a structured array of the two, for example "
+            "np.rec.fromarrays([event, time], names='event, time'), as a frame of two columns, or "
+            f"as one number a row, minus the time where there was no event; got {sized(y)}."
+        )
     else:
         return y
     logical = [part.dtype.kind == "b" for part in parts]
@@ -139,6 +145,14 @@ def signed_times(name: str, y: Any) -> Any:
     # Zero has no sign that would last.
     time = np.maximum(time.astype(np.float64), np.finfo(np.float64).tiny)
     return np.where(event == 1, time, -time)
+
+
+def _has_columns(y: Any) -> bool:
+    """Whether there are several numbers a row, as in a table, pairs, or a pair of vectors."""
+    if isinstance(y, list | tuple):
+        return bool(y) and isinstance(y[0], list | tuple | np.ndarray)
+    shape: tuple[int, ...] = getattr(y, "shape", ())
+    return len(shape) == 2 and shape[-1] != 1
 
 
 # Not a method: what is sent to the workers of a cluster must not hold the seed of the noise.
