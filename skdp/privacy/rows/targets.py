@@ -148,7 +148,7 @@ def signed_times(name: str, y: Any) -> Any:
 
 
 def _has_columns(y: Any) -> bool:
-    """Whether there are several numbers a row, as in a table, pairs, or a pair of vectors."""
+    """True for several numbers a row, as in a table, pairs, or a pair of vectors."""
     if isinstance(y, list | tuple):
         return bool(y) and isinstance(y[0], list | tuple | np.ndarray)
     shape: tuple[int, ...] = getattr(y, "shape", ())
