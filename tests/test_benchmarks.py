@@ -236,7 +236,7 @@ def test_docstrings_name_the_solvers_that_are_taken_and_no_others(piece, tiny):
     solvers = piece("solvers")
     for name, model in solvers.MODELS.items():
         data = tiny[model.regression]
-        text = re.search(r"    solver : (.*?)\n    \w+ : ", model.estimator.__doc__, re.DOTALL)[1]
+        text = re.search(r"\nsolver : (.*?)\n\w+ : ", model.estimator.__doc__, re.DOTALL)[1]
         named = set(re.findall(r"``'(\w+)'``", text)) - {"auto"}
         said = {solver: solvers.refusal(model, data, solver) for solver in solvers.SOLVERS}
         taken = {solver for solver, text in said.items() if text is None}

@@ -23,7 +23,7 @@ SOURCES = PACKAGE + [
 ]
 
 # Circles of trust, from the inside out. Each layer: what it may import, the longest match deciding.
-ROOT = ("skdp.exceptions", "skdp.validation")
+ROOT = ("skdp.docstrings", "skdp.exceptions", "skdp.validation")
 PROBLEM = (*ROOT, "skdp.problem")
 # Files that say in ``__all__`` what they show, as folders do.
 CONCEPTS = tuple(f"skdp.problem.{m}" for m in ("constraints", "losses", "mirror_maps", "penalties"))
@@ -37,6 +37,7 @@ DECLARED = (
 GRAPHS = ("skdp.federated.mixing", "skdp.federated.rounds", "skdp.federated.topology")
 SURFACE = (*PROBLEM, "skdp.privacy", "skdp.reporting")
 MAY = {
+    "skdp.docstrings": (),
     "skdp.exceptions": (),
     "skdp.validation": (),
     "skdp.problem": (*PROBLEM, *DECLARED),

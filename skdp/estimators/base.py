@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from inspect import signature
 from math import sqrt
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self, final
@@ -12,6 +13,7 @@ from typing import Any, ClassVar, Self, final
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
+from ..docstrings import complete
 from ..exceptions import BudgetWarning, warn_user
 from ..privacy.accounting.calculus import Calculus, PureDP
 from ..privacy.accounting.ledger import Ledger
@@ -46,7 +48,7 @@ from ..validation import (
 from .announcements import Announcements, CallbackSupportMixin, with_callbacks
 from .choices import settled_calculus
 from .fit_plan import FitPlan, plan_fit
-from .inference import published_inference
+from .inference import WithInference, published_inference
 from .opening import DataOpener
 from .progress import DISJOINT, EarlierModel, Progress
 from .publishing import PublishedModel
@@ -77,6 +79,110 @@ class PrivateLinearModel(DataOpener, PublishedModel, CallbackSupportMixin, Budge
     The order of things is written here. A subclass stores its parameters, encodes targets, states
     its problem and reads the released solution; it never sees a row after encoding, and never a
     source of noise.
+
+    Parameters
+    ----------
+    epsilon : float, default=1.0
+        Privacy budget, in [1e-10, 1e9]. About 1 is a common choice; above 10 promises little.
+        ``float('inf')`` fits along the same path without noise, and without privacy.
+    delta : float, optional
+        Probability-like slack of the guarantee, in (0, 1). By default the smaller of 1e-5 and
+        n^-1.1, n being the number of rows of a fit or the ``horizon`` of a stream, 1e-5 if that
+        is not declared; ``delta_`` says which.
+    fit_intercept : bool, default=True
+        Whether to fit an intercept. It is neither penalised nor constrained.
+    intercept_scaling : float, default=0.3
+        Value of the constant column behind the intercept, in units of the row norm.
+    data_norm : float, optional
+        Bound on the l2 norm of the rows of X, known without looking at them. Longer rows are
+        scaled down to it during the fit. If None, the fit looks privately for the range of each
+        column that ``data_bounds`` does not give, for 10 to 20 % of the budget, and for a norm of
+        the rows on that scale, for 4 %. Where noise hides a range, its column is held to (-1, 1);
+        a warning says so before rows are read, and ``unseen_columns_`` after the fit. No ranges are
+        looked for in sparse rows of more than a thousand columns, and with an l1 penalty or a
+        constraint, which are about your units.
+    data_bounds : (low, high) or mapping, optional
+        Ranges of the columns that are known without looking at the rows, for example from a code
+        book: a number for all columns or one for each, or a dictionary of pairs by column name or
+        index, with None for ranges that are to be found, as are those of columns it leaves out.
+        Known ranges cost nothing. Columns are brought to one scale; values beyond count as the
+        nearest end, in the fit and in predictions. Not together with ``data_norm``, an l1 penalty
+        or a constraint.
+    max_weight : float, default=1.0
+        Weights in ``sample_weight`` count up to this, in [1e-50, 1e50]; larger ones count as this
+        one. A public bound: a row of this weight counts as much as a row without weights, and
+        noise is in proportion to it, so that most weights should be near it. Without weights it
+        means nothing.
+    adjacency : {'replace_one', 'zero_out'}, default='replace_one'
+        What neighbouring data sets are: one row replaced by any other, or one row's contribution
+        removed; a row of zeros or of weight 0 is still there. Replace-one is the stronger promise.
+    constraint : Constraint, optional
+        A set that the coefficients must lie in. The solver 'frank_wolfe' needs one that is bounded,
+        and without a constraint takes a ball of radius ``3 sqrt(n_features) / data_norm``.
+    horizon : int, optional
+        Number of rows that ``partial_fit`` is going to be given in all, if it is known beforehand.
+        It is public. Streams are cut so that the model is at its best there; rows beyond are
+        taken, too. ``fit`` does not use it.
+    buffer : bool, default=True
+        Whether ``partial_fit`` may keep rows until a block of them is full. If not,
+        ``solver='auto'`` takes a method that keeps sums alone, which is less accurate.
+    max_visits : int, default=1
+        Most parts of a stream in which a person counts whom ``partial_fit`` is told of by
+        ``privacy_unit``: blocks, batches or calls, whatever is answered by itself. All of them
+        together have the budget. Rows of a person in further parts weigh nothing, silently.
+    warm_start : bool or 'disjoint', default=False
+        Whether ``fit`` starts from ``coef_`` and ``intercept_``, if they are there: from an earlier
+        fit, in whose private coordinates the rows are then looked at, or set by you from what is
+        public. It spends the whole budget anew, and the receipt adds up both, since the rows may be
+        the same. ``'disjoint'`` starts in the same way and declares that the rows of each further
+        fit, or of a stream after a fit, have no row in common with those before; then the largest
+        spend counts. Nobody checks that. Solvers that fit in one shot have no use for a start.
+    verbose : int, default=0
+        Whether to print, while fitting, what is asked and what has been spent, all of which is
+        public: 1 for a line at each new kind of query and each tenth of the budget, 2 for a
+        line at each query.
+    random_state : int, RandomState, Generator or None, default=None
+        None draws the secret noise from the operating system. Anything else makes the fit
+        reproducible, for tests, and warns that the guarantee does not hold against whoever knows
+        the seed. Pickles of a fitted model do not contain it.
+
+    Attributes
+    ----------
+    data_norm_ : float
+        The bound on the norms of rows that the fit has used, given or privately found; of rows on
+        the scale of ``data_bounds_``, if there is one.
+    data_bounds_ : tuple of ndarray or None
+        Low and high ends of the range of each column that the fit has used, given or privately
+        found. Predictions hold features to them. None if columns were used as they come.
+    unseen_columns_ : list
+        Columns, by name or index, whose ranges were looked for and not found; codes of 0, 1 and -1
+        are among them, and need none.
+    plan_ : FitPlan
+        What was settled before rows were asked, see :func:`skdp.plan`; of a stream, that of its
+        latest part.
+    delta_ : float
+        Slack of the guarantee: ``delta``, or what it is by default.
+    privacy_spent_ : PrivacySpent
+        Named tuple ``(epsilon, delta)`` of what the fit has spent; of a stream, on the condition
+        that rows of each call are new records, or named by ``privacy_unit``.
+    privacy_ledger_ : tuple of events
+        The receipt. Each has ``mechanism``, ``query``, ``count``, ``sensitivity`` and
+        ``noise_scale``; the spend can be recomputed from these alone.
+    n_iter_ : int
+        Number of iterations.
+    n_samples_seen_ : int
+        Number of rows that the model has been given.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the features, if X had string column names.
+
+    Warns
+    -----
+    SeededNoiseWarning
+        If ``random_state`` is not None.
+    UserWarning
+        If the budget is too small to find a bound that was not given. A fixed value replaces it.
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -468,7 +574,7 @@ class PrivateLinearModel(DataOpener, PublishedModel, CallbackSupportMixin, Budge
     ) -> None:
         """Publish a solution and its plan, and let what comes next start from it."""
         found = None
-        if solution.uncertainty is not None and hasattr(type(self), "inference_"):
+        if solution.uncertainty is not None and isinstance(self, WithInference):
             found = published_inference(self, problem, solution, plan.unit.plural)
         self._publish(problem, solution, dtype)
         # In the place of the class's own, which refuses.
@@ -529,6 +635,14 @@ class PrivateLinearModel(DataOpener, PublishedModel, CallbackSupportMixin, Budge
     @abstractmethod
     def _publish(self, problem: Problem, solution: Solution, dtype: np.dtype) -> None:
         """Set the public attributes from a released solution."""
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        # Those that can be constructed; their bases say what is common to several.
+        if "__init__" in vars(cls):
+            complete(cls)
+            taken, given = signature(cls).parameters, cls._parameter_constraints
+            cls._parameter_constraints = {name: given[name] for name in given if name in taken}
 
     def __getstate__(self) -> dict[str, Any]:
         # Rows and noise stay behind when a model travels.

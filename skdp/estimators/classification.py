@@ -12,6 +12,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.metrics import accuracy_score
 from sklearn.utils.multiclass import check_classification_targets
 
+from ..docstrings import documented_like
 from ..exceptions import PrivacyLeakWarning, warn_user
 from ..privacy.lock import locked
 from ..privacy.rows.dask_results import check_unweighted, lazily, summed
@@ -37,7 +38,46 @@ _EVIDENCE_A_UNIT, _WEAKEST, _WEAKEST_OF_MANY, _MANY = 10.0, 100.0, 10.0, 1000
 
 
 class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
-    """A classifier whose scores are linear in the features."""
+    """A classifier whose scores are linear in the features.
+
+    Parameters
+    ----------
+    delta : float, optional
+        Probability-like slack of the guarantee, in [0, 1). By default the smaller of 1e-5 and
+        n^-1.1, n being the number of rows of a fit or the ``horizon`` of a stream, 1e-5 if that
+        is not declared; ``delta_`` says which. 0 is pure epsilon, by objective perturbation,
+        with bounds that are given and an equal share of epsilon for each of several classes.
+    C : float, optional
+        Inverse strength of the penalty, as in scikit-learn. By default the penalty is no stronger
+        than noise asks for: C is ``n_samples`` times the privacy budget mu over 10, between 1 and
+        100 (10 with more than a thousand features), and for rows in units of their length if they
+        are shorter than 1; with an l1 penalty it is 1.
+    intercept_scaling : float, default=0.3
+        Value of the constant column behind the intercept, in units of the row norm. The larger,
+        the faster the intercept is learned, and the more noise the other coefficients bear.
+    classes : array-like, optional
+        The labels that may occur, at least two. If None they are read off y, with a
+        ``PrivacyLeakWarning``.
+
+    Attributes
+    ----------
+    coef_ : ndarray of shape (1, n_features) or (n_classes, n_features)
+        Coefficients.
+    intercept_ : ndarray of shape (1,) or (n_classes,)
+        Intercepts.
+    classes_ : ndarray of shape (n_classes,)
+        Labels.
+    n_iter_ : ndarray of shape (1,)
+        Number of iterations.
+
+    Warns
+    -----
+    PrivacyLeakWarning
+        If ``classes`` is None.
+    UserWarning
+        If the budget is too small to find ``data_norm``, which a fixed value then replaces, or the
+        counts behind ``class_weight='balanced'``.
+    """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **PrivateLinearModel._parameter_constraints,
@@ -127,6 +167,7 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
 
     @final
     @locked(waits=True)
+    @documented_like(advance)
     def partial_fit(
         self,
         X: Any,
@@ -137,65 +178,13 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
     ) -> Self:
         """Go on fitting privately with the rows of one call, which are new records.
 
-        Each row that is passed in counts as the record of another person, unless ``privacy_unit``
-        says whose rows they are, and the receipt holds on this condition. Nothing notices rows that
-        come again. Whoever has the same rows in k calls is protected as the owner of k records is:
-        what the parts of the stream that hold them have spent adds up, so that twenty calls with
-        the same rows cost that person twenty fits, or more.
-
-        By default rows are kept until a block of public size is full, and then the block is fitted
-        from the model so far with the whole budget; see :class:`skdp.solvers.Blocks`. Until then
-        the model stays as it is, at first one that says nothing about the rows. If ``solver``
-        names a method for whole data sets, each call is fitted at once as a data set of its own,
-        again with the whole budget. Parts have no row in common, so ``privacy_spent_`` is the
-        largest spend of a part, and not their sum.
-
-        After ``fit`` the stream goes on from the fitted model, whose receipt is taken along and
-        added up with that of the stream, unless ``warm_start='disjoint'`` declares that the rows
-        are others. For several passes over the same rows call ``fit`` once, with a solver that
-        makes them, or declare them: name each row by ``privacy_unit``, and the number of passes by
-        ``max_visits``.
-
-        Copies and pickles of a model in the middle of a stream predict, but cannot go on where
-        that takes rows or noise that they must not hold; see :func:`skdp.save_checkpoint`.
-
         Parameters
         ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features)
-            Features. Not ``Chunks``: call it once with each chunk.
         y : array-like of shape (n_samples,)
             Labels.
         classes : array-like of shape (n_classes,), optional
             All labels that may occur. Needed in the first call, unless the parameter ``classes``
             or an earlier fit tells them; what is given later has to be the same.
-        sample_weight : array-like of shape (n_samples,), optional
-            Weights of the rows, as in ``fit``. A stream whose first call has none takes none
-            later; rows of a later call without weights weigh 1 each.
-        privacy_unit : array-like of shape (n_samples,), optional
-            Label of the person of each row, from the first call on. Then persons are protected,
-            with all their rows in all calls: they count in at most ``max_visits`` parts of the
-            stream, with as much weight in each as one row. ``horizon`` and ``n_samples_seen_`` are
-            about persons and their visits then.
-
-        Returns
-        -------
-        self
-            The model, as far as it is.
-
-        Raises
-        ------
-        ValueError
-            If parameters or data are malformed, if parameters have changed since the stream began,
-            or if what it takes to go on is not there. No row has been taken then, nothing has been
-            spent, and the stream may go on.
-        BudgetExceededError
-            If a :class:`skdp.PrivacyBudget` is open that has no room for it; likewise.
-
-        Notes
-        -----
-        If a fit fails, its part of the stream is used up: the receipt says what it has spent, the
-        model is the one before, and ``n_samples_seen_`` says how many rows have been taken. The
-        rows of the call beyond may be passed in again.
         """
         return advance(self, X, y, classes, sample_weight, privacy_unit)
 

@@ -26,7 +26,7 @@ from ..validation import REGRESSORS, keep_parameters, numbers_in, shown, with_ad
 from .base import PrivateLinearModel, solvers_but
 from .choices import planned_mu
 from .concordance import concordance
-from .inference import NoInference, Summary
+from .inference import Summary, WithInference
 
 # Rows times mu a unit of the inverse of the penalty by default, and its largest value.
 _EVIDENCE_A_UNIT, _WEAKEST = 10.0, 100.0
@@ -65,7 +65,7 @@ class StepFunction:
         return np.interp(at, ends, values)
 
 
-class DPHazardRegressor(RegressorMixin, PrivateLinearModel):
+class DPHazardRegressor(WithInference, RegressorMixin, PrivateLinearModel):
     r"""Differentially private proportional hazards for times to an event, in periods.
 
     What Cox regression is for, under (epsilon, delta)-differential privacy with respect to the
@@ -81,12 +81,6 @@ class DPHazardRegressor(RegressorMixin, PrivateLinearModel):
 
     Parameters
     ----------
-    epsilon : float, default=1.0
-        Privacy budget, in [1e-10, 1e9]. About 1 is a common choice; above 10 promises little.
-        ``float('inf')`` fits along the same path without noise, and without privacy.
-    delta : float, optional
-        Probability-like slack of the guarantee, in (0, 1). By default the smaller of 1e-5 and
-        n^-1.1; ``delta_`` says which.
     alpha : float, optional
         Strength of the ridge penalty, as in scikit-survival. By default there is none with
         intervals, and otherwise as much as noise asks for.
@@ -98,23 +92,6 @@ class DPHazardRegressor(RegressorMixin, PrivateLinearModel):
     max_time : float, optional
         Bound on times, such as the length of the study, known without looking at the rows; not
         needed with ``times``. If None it is found privately, for 5 % of the budget.
-    intercept_scaling : float, default=0.3
-        Value of the constant column behind the level of the baseline, in units of the row norm.
-    data_norm : float, optional
-        Bound on the l2 norm of the rows of X, known without looking at them. Longer rows are
-        scaled down to it during the fit. If None, the fit looks privately for the range of each
-        column that ``data_bounds`` does not give, for 10 to 20 % of the budget, and for a norm of
-        the rows on that scale, for 4 %.
-    data_bounds : (low, high) or mapping, optional
-        Ranges of the columns that are known without looking at the rows: a number for all columns
-        or one for each, or a dictionary of pairs by column name or index, with None for ranges that
-        are to be found. Known ranges cost nothing. Values beyond count as the nearest end, in the
-        fit and in predictions. Not together with ``data_norm``.
-    max_weight : float, default=1.0
-        Weights in ``sample_weight`` count up to this public bound, in [1e-50, 1e50].
-    adjacency : {'replace_one', 'zero_out'}, default='replace_one'
-        What neighbouring data sets are: one row replaced by any other, or one row's contribution
-        removed. Replace-one is the stronger promise.
     solver : str or Solver, default='auto'
         The algorithm. ``'auto'`` is ``'one_step'``, which is the one with ``inference_``, where
         rows and budget are enough for it, and else ``'gd'``. Others are ``'accmd'``,
@@ -124,13 +101,6 @@ class DPHazardRegressor(RegressorMixin, PrivateLinearModel):
     precondition : {'auto', 'diagonal', 'full', 'wide'}, Preconditioner or None, default='auto'
         Coordinates for solvers that move by clipped gradients, see
         :class:`skdp.DPLogisticRegression`.
-    verbose : int, default=0
-        Whether to print, while fitting, what is asked and what has been spent, all of which is
-        public.
-    random_state : int, RandomState, Generator or None, default=None
-        None draws the secret noise from the operating system. Anything else makes the fit
-        reproducible, for tests, and warns that the guarantee does not hold against whoever knows
-        the seed.
 
     Attributes
     ----------
@@ -145,38 +115,6 @@ class DPHazardRegressor(RegressorMixin, PrivateLinearModel):
     population_survival_ : ndarray of shape (K,)
         Probability of no event up to the end of each period in the population that the rows are
         from, by the life table: a noisy Kaplan-Meier curve.
-    inference_ : Inference
-        Standard errors, intervals and tests of the coefficients, with ``solver='one_step'`` only;
-        see :class:`skdp.Inference`.
-    data_norm_ : float
-        The bound on the norms of rows that the fit has used, given or privately found.
-    data_bounds_ : tuple of ndarray or None
-        Range of each column that the fit has used. None if columns were used as they come.
-    unseen_columns_ : list
-        Columns whose ranges were looked for and not found.
-    plan_ : FitPlan
-        What was settled before rows were asked, see :func:`skdp.plan`.
-    delta_ : float
-        Slack of the guarantee: ``delta``, or what it is by default.
-    privacy_spent_ : PrivacySpent
-        Named tuple ``(epsilon, delta)`` of what the fit has spent.
-    privacy_ledger_ : tuple of events
-        The receipt, from which the spend can be recomputed.
-    n_iter_ : int
-        Number of iterations.
-    n_samples_seen_ : int
-        Number of rows that ``fit`` has been given.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of shape (n_features,)
-        Names of the features, if X had string column names.
-
-    Warns
-    -----
-    SeededNoiseWarning
-        If ``random_state`` is not None.
-    UserWarning
-        If the budget is too small to find a bound that was not given. A fixed value replaces it.
 
     Notes
     -----
@@ -206,12 +144,7 @@ class DPHazardRegressor(RegressorMixin, PrivateLinearModel):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        **{
-            name: allowed
-            for name, allowed in PrivateLinearModel._parameter_constraints.items()
-            if name
-            not in ("buffer", "constraint", "fit_intercept", "horizon", "max_visits", "warm_start")
-        },
+        **PrivateLinearModel._parameter_constraints,
         "delta": [None, Interval(Real, 0, 1, closed="neither")],
         "alpha": [None, Interval(Real, 0, None, closed="left")],
         "times": [None, "array-like"],
@@ -222,7 +155,6 @@ class DPHazardRegressor(RegressorMixin, PrivateLinearModel):
         ),
     }
 
-    inference_ = NoInference()
     # The level is always fitted, streams are not taken.
     fit_intercept, buffer, warm_start, horizon, max_visits = True, True, False, None, 1
 

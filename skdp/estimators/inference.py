@@ -440,7 +440,7 @@ class Summary:
         )
 
 
-class NoInference:
+class _NoInference:
     """``inference_`` of a model whose fit has left none: an error that says why.
 
     A fit that knows the covariance of its coefficients puts its inference in the place of this.
@@ -458,6 +458,20 @@ class NoInference:
             f"{name} needs solver='one_step' for inference_, got a model fitted by {used}, whose "
             "error is not known. Fit it again, out of a budget of its own, with solver='one_step'."
         )
+
+
+class WithInference:
+    """A model whose fit by ``'one_step'`` says how certain its coefficients are.
+
+    Attributes
+    ----------
+    inference_ : Inference
+        Standard errors, intervals and tests of the coefficients, with ``solver='one_step'`` only;
+        see :class:`skdp.Inference`. After ``partial_fit`` those of the latest call's rows, as the
+        coefficients of this solver are.
+    """
+
+    inference_ = _NoInference()
 
 
 def inference(model: Any) -> Inference:
@@ -484,7 +498,7 @@ def inference(model: Any) -> Inference:
     """
     if not isinstance(model, Pipeline):
         check_is_fitted(model)
-        if not isinstance(getattr(type(model), "inference_", None), NoInference):
+        if not isinstance(model, WithInference):
             raise ValueError(
                 "inference needs DPLinearRegression, DPLogisticRegression or DPHazardRegressor "
                 "with solver='one_step', or a pipeline that ends in one, got "

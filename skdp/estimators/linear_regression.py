@@ -17,11 +17,11 @@ from ..solvers import Solver
 from ..solvers.preconditioning.iterative_whitening import IterativeWhitening
 from ..validation import PAIRS, REGRESSORS, keep_parameters, one_of, shown, with_advice
 from .base import solvers_but
-from .inference import NoInference
+from .inference import WithInference
 from .regression import PrivateLinearRegressor
 
 
-class DPLinearRegression(PrivateLinearRegressor):
+class DPLinearRegression(WithInference, PrivateLinearRegressor):
     """Differentially private linear regression.
 
     A swap-in for :class:`sklearn.linear_model.LinearRegression` and, with ``alpha``, for
@@ -39,9 +39,6 @@ class DPLinearRegression(PrivateLinearRegressor):
 
     Parameters
     ----------
-    epsilon : float, default=1.0
-        Privacy budget, in [1e-10, 1e9]. About 1 is a common choice; above 10 promises little.
-        ``float('inf')`` fits along the same path without noise, and without privacy.
     delta : float, optional
         Probability-like slack of the guarantee, in [0, 1). By default the smaller of 1e-5 and
         n^-1.1, n being the number of rows of a fit or the ``horizon`` of a stream, 1e-5 if that
@@ -52,10 +49,6 @@ class DPLinearRegression(PrivateLinearRegressor):
     loss : {'squared', 'huber'} or Loss, default='squared'
         The loss. A configured ``Huber(delta=...)`` takes its threshold in units of half the
         width of the target bounds.
-    fit_intercept : bool, default=True
-        Whether to fit an intercept. It is neither penalised nor constrained.
-    intercept_scaling : float, default=0.3
-        Value of the constant column behind the intercept, in units of the row norm.
     positive : bool, default=False
         Whether coefficients may not be negative; the same as ``constraint=NonNegative()``.
     target_bounds : (low, high) or mapping, optional
@@ -65,29 +58,6 @@ class DPLinearRegression(PrivateLinearRegressor):
         each end may be a number for all or a sequence of one for each, and if ``y`` is a data
         frame, the parameter a dictionary of pairs by column name. Half the distance is a target's
         unit: give equal units to targets that are to count alike.
-    data_norm : float, optional
-        Bound on the l2 norm of the rows of X, known without looking at them. Longer rows are
-        scaled down to it during the fit. If None, the fit looks privately for the range of each
-        column that ``data_bounds`` does not give, for 10 to 20 % of the budget, and for a norm of
-        the rows on that scale, for 4 %. Where noise hides a range, its column is held to (-1, 1);
-        a warning says so before rows are read, and ``unseen_columns_`` after the fit. No ranges are
-        looked for in sparse rows of more than a thousand columns, and with an l1 penalty or a
-        constraint, which are about your units.
-    data_bounds : (low, high) or mapping, optional
-        Ranges of the columns that are known without looking at the rows, for example from a code
-        book: a number for all columns or one for each, or a dictionary of pairs by column name or
-        index, with None for ranges that are to be found, as are those of columns it leaves out.
-        Known ranges cost nothing. Columns are brought to one scale; values beyond count as the
-        nearest end, in the fit and in predictions. Not together with ``data_norm``, an l1 penalty
-        or a constraint.
-    max_weight : float, default=1.0
-        Weights in ``sample_weight`` count up to this, in [1e-50, 1e50]; larger ones count as this
-        one. A public bound: a row of this weight counts as much as a row without weights, and
-        noise is in proportion to it, so that most weights should be near it. Without weights it
-        means nothing.
-    adjacency : {'replace_one', 'zero_out'}, default='replace_one'
-        What neighbouring data sets are: one row replaced by any other, or one row's contribution
-        removed; a row of zeros or of weight 0 is still there. Replace-one is the stronger promise.
     solver : str or Solver, default='auto'
         The algorithm: ``'auto'``, or one of ``'accmd'``, ``'adaptive_gd'``, ``'adassp'``,
         ``'blocks'``, ``'dda'``, ``'frank_wolfe'``, ``'ftrl'``, ``'gd'``, ``'one_step'``, ``'ppm'``,
@@ -99,9 +69,6 @@ class DPLinearRegression(PrivateLinearRegressor):
         only; the latter a constraint on each coefficient alone, the others none. ``'one_step'`` is
         the one with ``inference_``. A configured instance such as
         ``TrackedGD(steps=50)`` sets its hyperparameters.
-    constraint : Constraint, optional
-        A set that the coefficients must lie in. The solver 'frank_wolfe' needs one that is bounded,
-        and without a constraint takes a ball of radius ``3 sqrt(n_features) / data_norm``.
     precondition : {'auto', 'full'}, IterativeWhitening or None, default='auto'
         Whether to spend a part of the budget on finding coordinates in which the features,
         constant column included, are about white; see
@@ -111,35 +78,6 @@ class DPLinearRegression(PrivateLinearRegressor):
         asked for;
         ``'full'`` always does. The meaning of ``alpha`` and of the published coefficients stays
         the same.
-    clip_predictions : bool, default=True
-        Whether ``predict`` clips to ``target_bounds_``. The fit clips residuals, hence hardly sees
-        the few rows for which a linear model leaves the bounds. This costs no privacy.
-    horizon : int, optional
-        Number of rows that ``partial_fit`` is going to be given in all, if it is known beforehand.
-        It is public. Streams are cut so that the model is at its best there; rows beyond are
-        taken, too. ``fit`` does not use it.
-    buffer : bool, default=True
-        Whether ``partial_fit`` may keep rows until a block of them is full. If not,
-        ``solver='auto'`` takes a method that keeps sums alone, which is less accurate.
-    max_visits : int, default=1
-        Most parts of a stream in which a person counts whom ``partial_fit`` is told of by
-        ``privacy_unit``: blocks, batches or calls, whatever is answered by itself. All of them
-        together have the budget. Rows of a person in further parts weigh nothing, silently.
-    warm_start : bool or 'disjoint', default=False
-        Whether ``fit`` starts from ``coef_`` and ``intercept_``, if they are there: from an earlier
-        fit, in whose private coordinates the rows are then looked at, or set by you from what is
-        public. It spends the whole budget anew, and the receipt adds up both, since the rows may be
-        the same. ``'disjoint'`` starts in the same way and declares that the rows of each further
-        fit, or of a stream after a fit, have no row in common with those before; then the largest
-        spend counts. Nobody checks that. Solvers that fit in one shot have no use for a start.
-    verbose : int, default=0
-        Whether to print, while fitting, what is asked and what has been spent, all of which is
-        public: 1 for a line at each new kind of query and each tenth of the budget, 2 for a
-        line at each query.
-    random_state : int, RandomState, Generator or None, default=None
-        None draws the secret noise from the operating system. Anything else makes the fit
-        reproducible, for tests, and warns that the guarantee does not hold against whoever knows
-        the seed. Pickles of a fitted model do not contain it.
 
     Attributes
     ----------
@@ -147,47 +85,8 @@ class DPLinearRegression(PrivateLinearRegressor):
         Coefficients.
     intercept_ : float, or ndarray of shape (n_targets,) if ``y`` was a table
         Intercept.
-    data_norm_ : float
-        The bound on the norms of rows that the fit has used, given or privately found; of rows on
-        the scale of ``data_bounds_``, if there is one.
-    data_bounds_ : tuple of ndarray or None
-        Low and high ends of the range of each column that the fit has used, given or privately
-        found. Predictions hold features to them. None if columns were used as they come.
-    unseen_columns_ : list
-        Columns, by name or index, whose ranges were looked for and not found; codes of 0, 1 and -1
-        are among them, and need none.
     target_bounds_ : tuple of float, or of ndarray of shape (n_targets,) if ``y`` was a table
         The target bounds (low, high) that the fit has used, given or privately found.
-    plan_ : FitPlan
-        What was settled before rows were asked, see :func:`skdp.plan`; after ``partial_fit``, that
-        of the latest part of the stream.
-    delta_ : float
-        Slack of the guarantee: ``delta``, or what it is by default.
-    privacy_spent_ : PrivacySpent
-        Named tuple ``(epsilon, delta)`` of what the fit has spent; after ``partial_fit``, on the
-        condition that rows of each call are new records, or named by ``privacy_unit``.
-    privacy_ledger_ : tuple of events
-        The receipt. Each has ``mechanism``, ``query``, ``count``, ``sensitivity`` and
-        ``noise_scale``; the spend can be recomputed from these alone.
-    inference_ : Inference
-        Standard errors, intervals and tests of the coefficients, with ``solver='one_step'`` only;
-        see :class:`skdp.Inference`. After ``partial_fit`` those of the latest call's rows, as the
-        coefficients of this solver are.
-    n_iter_ : int
-        Number of iterations.
-    n_samples_seen_ : int
-        Number of rows that ``fit`` or ``partial_fit`` has been given.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of shape (n_features,)
-        Names of the features, if X had string column names.
-
-    Warns
-    -----
-    SeededNoiseWarning
-        If ``random_state`` is not None.
-    UserWarning
-        If the budget is too small to find a bound that was not given. A fixed value replaces it.
 
     Notes
     -----
@@ -215,8 +114,6 @@ class DPLinearRegression(PrivateLinearRegressor):
         ),
         "positive": ["boolean"],
     }
-
-    inference_ = NoInference()
 
     alpha: float
     loss: str | Loss

@@ -50,11 +50,75 @@ _Given: TypeAlias = tuple[Any, ...]
 _TO_FIND_BOUNDS = 200.0
 
 
-def advance(model: Model, *given: Any) -> Model:
+def advance(
+    model: Model, X: Any, y: Any, classes: Any, sample_weight: Any, privacy_unit: Any
+) -> Model:
     """Go on with the stream, or begin one, with the rows of one call of ``partial_fit``.
 
-    Given are features, targets, classes, weights and labels of privacy units.
+    Each row that is passed in counts as the record of another person, unless ``privacy_unit``
+    says whose rows they are, and the receipt holds on this condition. Nothing notices rows that
+    come again. Whoever has the same rows in k calls is protected as the owner of k records is:
+    what the parts of the stream that hold them have spent adds up, so that twenty calls with
+    the same rows cost that person twenty fits, or more.
+
+    By default rows are kept until a block of public size is full, and then the block is fitted
+    from the model so far with the whole budget; see :class:`skdp.solvers.Blocks`. Until then
+    the model stays as it is, at first one that says nothing about the rows. If ``solver``
+    names a method for whole data sets, each call is fitted at once as a data set of its own,
+    again with the whole budget. Parts have no row in common, so ``privacy_spent_`` is the
+    largest spend of a part, and not their sum.
+
+    After ``fit`` the stream goes on from the fitted model, whose receipt is taken along and
+    added up with that of the stream, unless ``warm_start='disjoint'`` declares that the rows
+    are others. For several passes over the same rows call ``fit`` once, with a solver that
+    makes them, or declare them: name each row by ``privacy_unit``, and the number of passes by
+    ``max_visits``.
+
+    Copies and pickles of a model in the middle of a stream predict, but cannot go on where
+    that takes rows or noise that they must not hold; see :func:`skdp.save_checkpoint`.
+
+    Parameters
+    ----------
+    model : estimator
+        Which goes on.
+    X : array-like or CSR matrix of shape (n_samples, n_features)
+        Features. Not ``Chunks``: call it once with each chunk.
+    y : array-like of shape (n_samples,)
+        Targets.
+    classes : array-like, optional
+        Labels that may occur, of a classifier.
+    sample_weight : array-like of shape (n_samples,), optional
+        Weights of the rows, as in ``fit``. A stream whose first call has none takes none
+        later; rows of a later call without weights weigh 1 each.
+    privacy_unit : array-like of shape (n_samples,), optional
+        Label of the person of each row, from the first call on. Then persons are protected,
+        with all their rows in all calls: they count in at most ``max_visits`` parts of the
+        stream, with as much weight in each as one row. ``horizon`` and ``n_samples_seen_`` are
+        about persons and their visits then.
+
+    Returns
+    -------
+    self
+        The model, as far as it is.
+
+    Raises
+    ------
+    ValueError
+        If parameters or data are malformed, if parameters have changed since the stream began,
+        or if what it takes to go on is not there. No row has been taken then, nothing has been
+        spent, and the stream may go on.
+    BudgetExceededError
+        If a :class:`skdp.PrivacyBudget` is open that has no room for it; likewise.
+
+    Notes
+    -----
+    Bounds that are not given are paid for in the first part of the stream and hold for all of
+    it; those of targets in the first part that is large enough to see them. If a fit fails, its
+    part of the stream is used up: the receipt says what it has spent, the model is the one
+    before, and ``n_samples_seen_`` says how many rows have been taken. The rows of the call
+    beyond may be passed in again.
     """
+    given = X, y, classes, sample_weight, privacy_unit
     session, progress = vars(model).get("_session"), vars(model).get("_progress")
     if progress is not None:
         progress.check_unchanged(model)
@@ -62,7 +126,7 @@ def advance(model: Model, *given: Any) -> Model:
         _begin(model, given)
         return model
     unit = session.visits.unit
-    _check_units(model, given[-1], named=unit is PrivacyUnit.DECLARED)
+    _check_units(model, privacy_unit, named=unit is PrivacyUnit.DECLARED)
     _charge(model, session.claim, unit)
     call = _open_call(model, given, weighted=model._progress.weighted, first=False)
     _feed(model, session, call)

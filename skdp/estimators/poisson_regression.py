@@ -21,14 +21,14 @@ from ..solvers import Solver
 from ..solvers.preconditioning import OPTIONS, Preconditioner
 from ..validation import PAIR, REGRESSORS, keep_parameters, one_of, with_advice
 from .base import solvers_but
-from .inference import NoInference
+from .inference import WithInference
 from .regression import PrivateLinearRegressor
 
 # Logarithm of the largest mean that is told from others, and of the inverse of the least.
 _FARTHEST = 700.0
 
 
-class DPPoissonRegressor(PrivateLinearRegressor):
+class DPPoissonRegressor(WithInference, PrivateLinearRegressor):
     r"""Differentially private Poisson regression: numbers of events, with exposure.
 
     A swap-in for :class:`sklearn.linear_model.PoissonRegressor`. The coefficients, the intercept
@@ -49,47 +49,18 @@ class DPPoissonRegressor(PrivateLinearRegressor):
 
     Parameters
     ----------
-    epsilon : float, default=1.0
-        Privacy budget, in [1e-10, 1e9]. About 1 is a common choice; above 10 promises little.
-        ``float('inf')`` fits along the same path without noise, and without privacy.
-    delta : float, optional
-        Probability-like slack of the guarantee, in (0, 1). By default the smaller of 1e-5 and
-        n^-1.1, n being the number of rows of a fit or the ``horizon`` of a stream, 1e-5 if that
-        is not declared; ``delta_`` says which.
     alpha : float, default=0.0
         Strength of the ridge penalty beside the mean deviance, as in scikit-learn, whose default
         is 1.0. That is strong where events are rare, whatever the number of rows.
-    fit_intercept : bool, default=True
-        Whether to fit an intercept. It is neither penalised nor constrained.
-    intercept_scaling : float, default=0.3
-        Value of the constant column behind the intercept, in units of the row norm.
     target_bounds : (0, cap), optional
         Cap on the events of a row, known without looking at y: target times ``sample_weight`` in
         units of ``max_weight``, or the target alone without weights. More count as the cap. Noise
         is in proportion to it. If None, 4 % of the budget, and up to half of it if rows are few,
         goes to a noisy histogram, and the cap is the power of 2 at which noise and what is cut off
         are together least; where rows are too few to see any event, it is 1, with a warning.
-    data_norm : float, optional
-        Bound on the l2 norm of the rows of X, known without looking at them. Longer rows are
-        scaled down to it during the fit. If None, the fit looks privately for the range of each
-        column that ``data_bounds`` does not give, for 10 to 20 % of the budget, and for a norm of
-        the rows on that scale, for 4 %. Where noise hides a range, its column is held to (-1, 1);
-        a warning says so before rows are read, and ``unseen_columns_`` after the fit. No ranges are
-        looked for in sparse rows of more than a thousand columns, and with an l1 penalty or a
-        constraint, which are about your units.
-    data_bounds : (low, high) or mapping, optional
-        Ranges of the columns that are known without looking at the rows, for example from a code
-        book: a number for all columns or one for each, or a dictionary of pairs by column name or
-        index, with None for ranges that are to be found, as are those of columns it leaves out.
-        Known ranges cost nothing. Columns are brought to one scale; values beyond count as the
-        nearest end, in the fit and in predictions. Not together with ``data_norm``, an l1 penalty
-        or a constraint.
     max_weight : float, default=1.0
         Exposures in ``sample_weight`` count up to this, in [1e-50, 1e50]; larger ones count as
         this one. A public bound.
-    adjacency : {'replace_one', 'zero_out'}, default='replace_one'
-        What neighbouring data sets are: one row replaced by any other, or one row's contribution
-        removed; a row of zeros or of weight 0 is still there. Replace-one is the stronger promise.
     solver : str or Solver, default='auto'
         The algorithm: ``'auto'``, or one of ``'accmd'``, ``'adaptive_gd'``, ``'blocks'``,
         ``'dda'``, ``'frank_wolfe'``, ``'ftrl'``, ``'gd'``, ``'one_step'``, ``'ppm'``,
@@ -98,40 +69,11 @@ class DPPoissonRegressor(PrivateLinearRegressor):
         ``partial_fit`` it is ``'blocks'``, or if rows may not be kept ``'ftrl'``.
         ``'one_step'`` is the one with ``inference_``. A configured instance such as
         ``GD(steps=50)`` sets its hyperparameters.
-    constraint : Constraint, optional
-        A set that the coefficients must lie in. The solver 'frank_wolfe' needs one that is bounded,
-        and without a constraint takes a ball of radius ``3 sqrt(n_features) / data_norm``.
     precondition : {'auto', 'diagonal', 'full', 'wide'}, Preconditioner or None, default='auto'
         Whether a tenth of the budget goes to bringing the rows to coordinates in which noise hurts
         less, as in :class:`skdp.DPLogisticRegression`.
     clip_predictions : bool, default=True
         Whether ``predict`` clips to ``target_bounds_``, beyond which no mean was fitted.
-    horizon : int, optional
-        Number of rows that ``partial_fit`` is going to be given in all, if it is known beforehand.
-        It is public. Streams are cut so that the model is at its best there; rows beyond are
-        taken, too. ``fit`` does not use it.
-    buffer : bool, default=True
-        Whether ``partial_fit`` may keep rows until a block of them is full. If not,
-        ``solver='auto'`` takes a method that keeps sums alone, which is less accurate.
-    max_visits : int, default=1
-        Most parts of a stream in which a person counts whom ``partial_fit`` is told of by
-        ``privacy_unit``: blocks, batches or calls, whatever is answered by itself. All of them
-        together have the budget. Rows of a person in further parts weigh nothing, silently.
-    warm_start : bool or 'disjoint', default=False
-        Whether ``fit`` starts from ``coef_`` and ``intercept_``, if they are there: from an earlier
-        fit, in whose private coordinates the rows are then looked at, or set by you from what is
-        public. It spends the whole budget anew, and the receipt adds up both, since the rows may be
-        the same. ``'disjoint'`` starts in the same way and declares that the rows of each further
-        fit, or of a stream after a fit, have no row in common with those before; then the largest
-        spend counts. Nobody checks that. Solvers that fit in one shot have no use for a start.
-    verbose : int, default=0
-        Whether to print, while fitting, what is asked and what has been spent, all of which is
-        public: 1 for a line at each new kind of query and each tenth of the budget, 2 for a
-        line at each query.
-    random_state : int, RandomState, Generator or None, default=None
-        None draws the secret noise from the operating system. Anything else makes the fit
-        reproducible, for tests, and warns that the guarantee does not hold against whoever knows
-        the seed. Pickles of a fitted model do not contain it.
 
     Attributes
     ----------
@@ -139,47 +81,8 @@ class DPPoissonRegressor(PrivateLinearRegressor):
         Coefficients of the logarithm of the mean.
     intercept_ : float
         Intercept of the logarithm of the mean.
-    data_norm_ : float
-        The bound on the norms of rows that the fit has used, given or privately found; of rows on
-        the scale of ``data_bounds_``, if there is one.
-    data_bounds_ : tuple of ndarray or None
-        Low and high ends of the range of each column that the fit has used, given or privately
-        found. Predictions hold features to them. None if columns were used as they come.
-    unseen_columns_ : list
-        Columns, by name or index, whose ranges were looked for and not found; codes of 0, 1 and -1
-        are among them, and need none.
     target_bounds_ : tuple of float
         ``(0, cap)`` that the fit has used, given or privately found.
-    plan_ : FitPlan
-        What was settled before rows were asked, see :func:`skdp.plan`; after ``partial_fit``, that
-        of the latest part of the stream.
-    delta_ : float
-        Slack of the guarantee: ``delta``, or what it is by default.
-    privacy_spent_ : PrivacySpent
-        Named tuple ``(epsilon, delta)`` of what the fit has spent; after ``partial_fit``, on the
-        condition that rows of each call are new records, or named by ``privacy_unit``.
-    privacy_ledger_ : tuple of events
-        The receipt. Each has ``mechanism``, ``query``, ``count``, ``sensitivity`` and
-        ``noise_scale``; the spend can be recomputed from these alone.
-    inference_ : Inference
-        Standard errors, intervals and tests of the coefficients, with ``solver='one_step'`` only;
-        see :class:`skdp.Inference`. After ``partial_fit`` those of the latest call's rows, as the
-        coefficients of this solver are.
-    n_iter_ : int
-        Number of iterations.
-    n_samples_seen_ : int
-        Number of rows that ``fit`` or ``partial_fit`` has been given.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of shape (n_features,)
-        Names of the features, if X had string column names.
-
-    Warns
-    -----
-    SeededNoiseWarning
-        If ``random_state`` is not None.
-    UserWarning
-        If the budget is too small to find a bound that was not given. A fixed value replaces it.
 
     Notes
     -----
@@ -216,8 +119,6 @@ class DPPoissonRegressor(PrivateLinearRegressor):
             *("screening", "tracked_gd"),
         ),
     }
-
-    inference_ = NoInference()
 
     alpha: float
 

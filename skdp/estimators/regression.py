@@ -18,6 +18,7 @@ from sklearn.linear_model import LinearRegression
 from sklearn.metrics import r2_score
 from sklearn.utils.metaestimators import available_if
 
+from ..docstrings import documented_like
 from ..privacy.lock import locked
 from ..privacy.rows.dask_results import check_unweighted, lazily, summed
 from ..privacy.rows.dask_rows import is_collection
@@ -51,7 +52,23 @@ def _takes_streams(model: PrivateLinearRegressor) -> bool:
 
 
 class PrivateLinearRegressor(RegressorMixin, PrivateLinearModel, ABC):
-    """A regressor whose means are linear in the features, or a function of what is."""
+    """A regressor whose means are linear in the features, or a function of what is.
+
+    Parameters
+    ----------
+    clip_predictions : bool, default=True
+        Whether ``predict`` clips to ``target_bounds_``. The fit clips residuals, hence hardly sees
+        the few rows for which a linear model leaves the bounds. This costs no privacy.
+    target_bounds : tuple of float, optional
+        (low, high), known without looking at y. Targets outside are clipped to it during the fit.
+        If None, 4 % of the budget goes to a private estimate, and up to half of it if rows are few;
+        where they are too few for any, the model predicts 0, with a warning.
+
+    Attributes
+    ----------
+    target_bounds_ : tuple of float
+        The target bounds (low, high) that the fit has used, given or privately found.
+    """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **PrivateLinearModel._parameter_constraints,
@@ -151,69 +168,16 @@ class PrivateLinearRegressor(RegressorMixin, PrivateLinearModel, ABC):
     @available_if(_takes_streams)
     @final
     @locked(waits=True)
+    @documented_like(advance)
     def partial_fit(
         self, X: Any, y: Any, sample_weight: Any = None, privacy_unit: Any = None
     ) -> Self:
         """Go on fitting privately with the rows of one call, which are new records.
 
-        Each row that is passed in counts as the record of another person, unless ``privacy_unit``
-        says whose rows they are, and the receipt holds on this condition. Nothing notices rows that
-        come again. Whoever has the same rows in k calls is protected as the owner of k records is:
-        what the parts of the stream that hold them have spent adds up, so that twenty calls with
-        the same rows cost that person twenty fits, or more.
-
-        By default rows are kept until a block of public size is full, and then the block is fitted
-        from the model so far with the whole budget; see :class:`skdp.solvers.Blocks`. Until then
-        the model stays as it is, at first one that says nothing about the rows. If ``solver``
-        names a method for whole data sets, each call is fitted at once as a data set of its own,
-        again with the whole budget. Parts have no row in common, so ``privacy_spent_`` is the
-        largest spend of a part, and not their sum.
-
-        After ``fit`` the stream goes on from the fitted model, whose receipt is taken along and
-        added up with that of the stream, unless ``warm_start='disjoint'`` declares that the rows
-        are others. For several passes over the same rows call ``fit`` once, with a solver that
-        makes them, or declare them: name each row by ``privacy_unit``, and the number of passes by
-        ``max_visits``.
-
-        Copies and pickles of a model in the middle of a stream predict, but cannot go on where
-        that takes rows or noise that they must not hold; see :func:`skdp.save_checkpoint`.
-
         Parameters
         ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features)
-            Features. Not ``Chunks``: call it once with each chunk.
         y : array-like of shape (n_samples,)
             Targets.
-        sample_weight : array-like of shape (n_samples,), optional
-            Weights of the rows, as in ``fit``. A stream whose first call has none takes none
-            later; rows of a later call without weights weigh 1 each.
-        privacy_unit : array-like of shape (n_samples,), optional
-            Label of the person of each row, from the first call on. Then persons are protected,
-            with all their rows in all calls: they count in at most ``max_visits`` parts of the
-            stream, with as much weight in each as one row. ``horizon`` and ``n_samples_seen_`` are
-            about persons and their visits then.
-
-        Returns
-        -------
-        self
-            The model, as far as it is.
-
-        Raises
-        ------
-        ValueError
-            If parameters or data are malformed, if parameters have changed since the stream began,
-            or if what it takes to go on is not there. No row has been taken then, nothing has been
-            spent, and the stream may go on.
-        BudgetExceededError
-            If a :class:`skdp.PrivacyBudget` is open that has no room for it; likewise.
-
-        Notes
-        -----
-        Bounds that are not given are paid for in the first part of the stream and hold for all of
-        it; those of targets in the first part that is large enough to see them. If a fit fails, its
-        part of the stream is used up: the receipt says what it has spent, the model is the one
-        before, and ``n_samples_seen_`` says how many rows have been taken. The rows of the call
-        beyond may be passed in again.
         """
         return advance(self, X, y, None, sample_weight, privacy_unit)
 

@@ -31,6 +31,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _num_features, _num_samples, check_is_fitted
 
+from ..docstrings import complete
 from ..estimators.base import PrivateLinearModel
 from ..estimators.opening import ACCEPTED
 from ..exceptions import PrivacyLeakWarning, warn_user
@@ -85,6 +86,75 @@ class PrivateSearch(BudgetedEstimator, MetaEstimatorMixin, BaseEstimator, ABC):
     """A search that spends a total budget, publishes its winner alone, and acts as that.
 
     A subclass says which candidates there are and how many of them are tried.
+
+    Parameters
+    ----------
+    estimator : estimator
+        A private estimator, or a pipeline in which every step that learns from rows has ``epsilon``
+        and ``delta``. Their values do not matter: the search sets them. The same goes for
+        ``random_state`` of private steps and for ``verbose``.
+    epsilon : float, default=1.0
+        Budget of the whole search, scores included.
+    delta : float, optional
+        Budget of the whole search, in (0, 1). By default the smaller of 1e-5 and n^-1.1 for n rows.
+    scoring : str or callable, optional
+        How models are compared. On private rows a mean over rows of a bounded number:
+        ``'accuracy'`` (default for classifiers), ``'neg_brier_score'``, ``'neg_log_loss'``,
+        ``'neg_mean_absolute_error'``, ``'neg_mean_squared_error'`` (default for regressors), or a
+        callable that takes a fitted estimator, X and y and returns a number for each row, which
+        must not depend on other rows. On public rows any scorer of scikit-learn.
+    score_range : tuple of (float, float), optional
+        Numbers of rows are clipped to it. Needed for callables on private rows, and for errors of
+        regression if the estimator has no ``target_bounds``. By default [0, 1] for accuracy,
+        [log(0.01), 0] for log-likelihoods, and for errors up to those of a prediction that is off
+        by half the width of ``target_bounds``.
+    validation : None, float or tuple (X, y), default=None
+        What models are scored on. None: the rows that they were trained on, with noise, for
+        ``score_share`` of the budget of a trial. A number: this share of the rows, which are held
+        out of training, with noise; this costs no budget but the rows. A pair: public rows, which
+        must not need protection, without noise.
+    score_share : float, default=0.1
+        Share of the budget of a trial that its score takes, if it is about training rows.
+    step_shares : dict, optional
+        Weights by which private steps of a pipeline share the budget of a fit, by their names.
+        Steps that are left out have weight 1.
+    n_jobs : int, optional
+        How many trials at once, as in joblib.
+    random_state : int, RandomState, Generator or None, default=None
+        None draws all secrets from the operating system. Anything else makes the search
+        reproducible, for tests, and warns that the guarantee does not hold against whoever knows
+        the seed.
+
+    Attributes
+    ----------
+    best_estimator_ : estimator
+        The model of the best trial. Its receipts are those of the search.
+    best_params_ : dict
+        Its parameters, as drawn.
+    best_score_ : float
+        The noisy score by which it won, as it was released; on public rows the exact score of the
+        trial. The best of several noisy scores tends to be too good.
+    classes_ : ndarray of shape (n_classes,)
+        Labels, if the model is a classifier.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (n_features,)
+        Names of the features, if X had string column names.
+    delta_ : float
+        Slack of the guarantee: ``delta``, or what it is by default.
+    privacy_spent_ : PrivacySpent
+        Named tuple ``(epsilon, delta)`` of what the search has spent, which is its budget.
+    privacy_ledger_ : tuple of events
+        The receipt.
+
+    Warns
+    -----
+    PrivacyLeakWarning
+        If classes are not given to a private classifier.
+    SeededNoiseWarning
+        If ``random_state`` is not None.
+    UserWarning
+        If the noise on scores hides all differences that can be expected.
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
@@ -118,6 +188,10 @@ class PrivateSearch(BudgetedEstimator, MetaEstimatorMixin, BaseEstimator, ABC):
     privacy_spent_: PrivacySpent
     privacy_ledger_: PrivacyLedger
     privacy_unit_: str
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        complete(cls)
 
     @final
     @locked

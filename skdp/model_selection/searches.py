@@ -32,78 +32,12 @@ class DPRandomizedSearchCV(PrivateSearch):
 
     Parameters
     ----------
-    estimator : estimator
-        A private estimator, or a pipeline in which every step that learns from rows has ``epsilon``
-        and ``delta``. Their values do not matter: the search sets them. The same goes for
-        ``random_state`` of private steps and for ``verbose``.
     param_distributions : dict or list of dict
         For each parameter a list of values or a distribution with ``rvs``, as in scikit-learn. It
         must not be made from the rows. Budgets, adjacency, classes and random states of private
         steps cannot be searched over.
-    epsilon : float, default=1.0
-        Budget of the whole search, scores included.
-    delta : float, optional
-        Budget of the whole search, in (0, 1). By default the smaller of 1e-5 and n^-1.1 for n rows.
     n_iter : float, default=10
         Mean number of trials, at least 1.
-    scoring : str or callable, optional
-        How models are compared. On private rows a mean over rows of a bounded number:
-        ``'accuracy'`` (default for classifiers), ``'neg_brier_score'``, ``'neg_log_loss'``,
-        ``'neg_mean_absolute_error'``, ``'neg_mean_squared_error'`` (default for regressors), or a
-        callable that takes a fitted estimator, X and y and returns a number for each row, which
-        must not depend on other rows. On public rows any scorer of scikit-learn.
-    score_range : tuple of (float, float), optional
-        Numbers of rows are clipped to it. Needed for callables on private rows, and for errors of
-        regression if the estimator has no ``target_bounds``. By default [0, 1] for accuracy,
-        [log(0.01), 0] for log-likelihoods, and for errors up to those of a prediction that is off
-        by half the width of ``target_bounds``.
-    validation : None, float or tuple (X, y), default=None
-        What models are scored on. None: the rows that they were trained on, with noise, for
-        ``score_share`` of the budget of a trial. A number: this share of the rows, which are held
-        out of training, with noise; this costs no budget but the rows. A pair: public rows, which
-        must not need protection, without noise.
-    score_share : float, default=0.1
-        Share of the budget of a trial that its score takes, if it is about training rows.
-    step_shares : dict, optional
-        Weights by which private steps of a pipeline share the budget of a fit, by their names.
-        Steps that are left out have weight 1.
-    n_jobs : int, optional
-        How many trials at once, as in joblib.
-    random_state : int, RandomState, Generator or None, default=None
-        None draws all secrets from the operating system. Anything else makes the search
-        reproducible, for tests, and warns that the guarantee does not hold against whoever knows
-        the seed.
-
-    Attributes
-    ----------
-    best_estimator_ : estimator
-        The model of the best trial. Its receipts are those of the search.
-    best_params_ : dict
-        Its parameters, as drawn.
-    best_score_ : float
-        The noisy score by which it won, as it was released; on public rows the exact score of the
-        trial. The best of several noisy scores tends to be too good.
-    classes_ : ndarray of shape (n_classes,)
-        Labels, if the model is a classifier.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of shape (n_features,)
-        Names of the features, if X had string column names.
-    delta_ : float
-        Slack of the guarantee: ``delta``, or what it is by default.
-    privacy_spent_ : PrivacySpent
-        Named tuple ``(epsilon, delta)`` of what the search has spent, which is its budget.
-    privacy_ledger_ : tuple of events
-        The receipt.
-
-    Warns
-    -----
-    PrivacyLeakWarning
-        If classes are not given to a private classifier.
-    SeededNoiseWarning
-        If ``random_state`` is not None.
-    UserWarning
-        If the noise on scores hides all differences that can be expected.
 
     Notes
     -----
@@ -195,70 +129,19 @@ class DPGridSearchCV(PrivateSearch):
     """Search over a grid of parameters, private as a whole.
 
     A swap-in for :class:`sklearn.model_selection.GridSearchCV`, without what would leak: see
-    :class:`DPRandomizedSearchCV`, which has all parameters and attributes that are not explained
-    here. Points of the grid are drawn at random, *with replacement*, a secret number of times: a
-    private search cannot promise to visit each of them at this price. ``exhaustive=True`` does, and
-    pays for every point as for a fit of its own, which is worth it for two points or three.
+    :class:`DPRandomizedSearchCV`. Points of the grid are drawn at random, *with replacement*, a
+    secret number of times: a private search cannot promise to visit each of them at this price.
+    ``exhaustive=True`` does, and pays for every point as for a fit of its own, which is worth it
+    for two points or three.
 
     Parameters
     ----------
-    estimator : estimator
-        A private estimator, or a pipeline in which every step that learns from rows has ``epsilon``
-        and ``delta``, which the search sets.
     param_grid : dict or list of dict
         For each parameter a list of values, as in scikit-learn. It must not be made from the rows.
-    epsilon : float, default=1.0
-        Budget of the whole search, scores included.
-    delta : float, optional
-        Budget of the whole search, in (0, 1). By default the smaller of 1e-5 and n^-1.1 for n rows.
     n_iter : float, optional
         Mean number of trials, at least 1; by default twice the number of points.
     exhaustive : bool, default=False
         Whether to try each point once instead. ``n_iter`` is not used then.
-    scoring : str or callable, optional
-        How models are compared.
-    score_range : tuple of (float, float), optional
-        Numbers of rows are clipped to it.
-    validation : None, float or tuple (X, y), default=None
-        What models are scored on: their training rows, a share of the rows, or public rows.
-    score_share : float, default=0.1
-        Share of the budget of a trial that its score takes, if it is about training rows.
-    step_shares : dict, optional
-        Weights by which private steps of a pipeline share the budget of a fit.
-    n_jobs : int, optional
-        How many trials at once, as in joblib.
-    random_state : int, RandomState, Generator or None, default=None
-        For tests; None draws all secrets from the operating system.
-
-    Attributes
-    ----------
-    best_estimator_ : estimator
-        The model of the best trial. Its receipts are those of the search.
-    best_params_ : dict
-        Its parameters.
-    best_score_ : float
-        The noisy score by which it won.
-    classes_ : ndarray of shape (n_classes,)
-        Labels, if the model is a classifier.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of shape (n_features,)
-        Names of the features, if X had string column names.
-    delta_ : float
-        Slack of the guarantee: ``delta``, or what it is by default.
-    privacy_spent_ : PrivacySpent
-        Named tuple ``(epsilon, delta)`` of what the search has spent, which is its budget.
-    privacy_ledger_ : tuple of events
-        The receipt.
-
-    Warns
-    -----
-    PrivacyLeakWarning
-        If classes are not given to a private classifier.
-    SeededNoiseWarning
-        If ``random_state`` is not None.
-    UserWarning
-        If the noise on scores hides all differences that can be expected.
 
     Examples
     --------
