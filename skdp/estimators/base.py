@@ -48,7 +48,7 @@ from ..validation import (
 from .announcements import Announcements, CallbackSupportMixin, with_callbacks
 from .choices import settled_calculus
 from .fit_plan import FitPlan, plan_fit
-from .inference import WithInference, published_inference
+from .inference import NoInference, WithInference, published_inference
 from .opening import DataOpener
 from .progress import DISJOINT, EarlierModel, Progress
 from .publishing import PublishedModel
@@ -231,6 +231,7 @@ class PrivateLinearModel(DataOpener, PublishedModel, CallbackSupportMixin, Budge
     _session: Any
 
     plan_: FitPlan
+    inference_ = NoInference()
 
     @final
     @with_callbacks
@@ -473,7 +474,7 @@ class PrivateLinearModel(DataOpener, PublishedModel, CallbackSupportMixin, Budge
     ) -> Problem:
         """The problem to solve, for rows that have weights in units of ``max_weight`` or none."""
         problem = replace(self._problem(n_samples, bounds), sparse=sparse)
-        refuse(self, of_scaled_columns(problem))
+        refuse(self, of_scaled_columns(self, problem))
         penalty = problem.penalty
         if bounds.scaling is not None and self._penalty_given:
             # It is about coefficients of the features as they come.

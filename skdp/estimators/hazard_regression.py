@@ -26,7 +26,7 @@ from ..validation import REGRESSORS, keep_parameters, numbers_in, shown, with_ad
 from .base import PrivateLinearModel, solvers_but
 from .choices import planned_mu
 from .concordance import concordance
-from .inference import Summary, WithInference
+from .inference import WithInference
 
 # Rows times mu a unit of the inverse of the penalty by default, and its largest value.
 _EVIDENCE_A_UNIT, _WEAKEST = 10.0, 100.0
@@ -272,17 +272,6 @@ class DPHazardRegressor(WithInference, RegressorMixin, PrivateLinearModel):
             )
         return concordance(y, risk, weights)
 
-    def summary(self, alpha: float = 0.05) -> Summary:
-        """Table of coefficients and hazard ratios with intervals; see ``inference_``.
-
-        Parameters
-        ----------
-        alpha : float, default=0.05
-            One minus the coverage of the intervals.
-        """
-        found: Any = self.inference_
-        return found.summary(alpha)
-
     def _cumulated(self, X: Any) -> np.ndarray:
         """Integrals of the hazard of each row up to the ends of the periods, (n_samples, K)."""
         check_is_fitted(self)
@@ -300,6 +289,11 @@ class DPHazardRegressor(WithInference, RegressorMixin, PrivateLinearModel):
         """Ends of the periods that parameters give."""
         if self.times is None:
             return None
+        if self.max_time is not None:
+            raise ValueError(
+                f"{type(self).__name__} needs max_time=None with times, the last of which is where "
+                f"time ends, got max_time={shown(self.max_time)}. Leave one of them out."
+            )
         ends = numbers_in(self.times)
         if ends is None or not (
             ends.ndim == 1

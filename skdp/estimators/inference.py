@@ -22,6 +22,8 @@ from ..validation import check_numbers, shown
 _MOST_LOOSE = 0.1
 # Share of clipped targets, in units of 1 / sqrt(n), and length of the last step, that are told of.
 _MUCH_CLIPPED, _LONG_STEP = 0.7, 0.1
+# Models that have intervals.
+_WHO_INFERS = "DPHazardRegressor, DPLinearRegression, DPLogisticRegression or DPPoissonRegressor"
 # Simulations of the largest of several z values.
 _SIMULATIONS = 20_000
 # Numbers below each other, with room between them, where a page has no style of its own.
@@ -440,7 +442,7 @@ class Summary:
         )
 
 
-class _NoInference:
+class NoInference:
     """``inference_`` of a model whose fit has left none: an error that says why.
 
     A fit that knows the covariance of its coefficients puts its inference in the place of this.
@@ -451,8 +453,15 @@ class _NoInference:
         if model is None:
             return self
         name = owner.__name__
+        if not issubclass(owner, WithInference):
+            raise AttributeError(
+                f"{name} has no inference_, because the errors of its coefficients are not known. "
+                f"Those of {_WHO_INFERS} are, with solver='one_step'."
+            )
         if not hasattr(model, "coef_"):
-            raise AttributeError(f"{name} has no inference_ before it is fitted.")
+            raise AttributeError(
+                f"{name} has no inference_ before it is fitted. Fit it with solver='one_step'."
+            )
         used = type(model.plan_.solver).__name__ if hasattr(model, "plan_") else "another solver"
         raise AttributeError(
             f"{name} needs solver='one_step' for inference_, got a model fitted by {used}, whose "
@@ -471,7 +480,18 @@ class WithInference:
         coefficients of this solver are.
     """
 
-    inference_ = _NoInference()
+    inference_: Any
+
+    def summary(self, alpha: float = 0.05) -> Summary:
+        """Table of coefficients with intervals, and of hazard ratios; see ``inference_``.
+
+        Parameters
+        ----------
+        alpha : float, default=0.05
+            One minus the coverage of the intervals.
+        """
+        found: Inference = self.inference_
+        return found.summary(alpha)
 
 
 def inference(model: Any) -> Inference:
@@ -500,9 +520,8 @@ def inference(model: Any) -> Inference:
         check_is_fitted(model)
         if not isinstance(model, WithInference):
             raise ValueError(
-                "inference needs DPLinearRegression, DPLogisticRegression or DPHazardRegressor "
-                "with solver='one_step', or a pipeline that ends in one, got "
-                f"{type(model).__name__}."
+                f"inference needs {_WHO_INFERS} with solver='one_step', or a pipeline that ends in "
+                f"one, got {type(model).__name__}."
             )
         found: Inference = model.inference_
         return found

@@ -121,8 +121,8 @@ class PublishedModel(ABC):
         check_is_fitted(self)
         if isinstance(X, Chunks):
             raise ValueError(
-                f"{type(self).__name__} needs the rows themselves to predict, got Chunks; call it "
-                "once with each X_chunk."
+                f"{type(self).__name__} needs the rows themselves to predict or to score, got "
+                "Chunks. Call predict with each X_chunk, or score with each X_chunk and y_chunk."
             )
         X = redacted(validate_data, self, X, reset=False, **ACCEPTED)
         # Models that are set up by hand, or are of older checkpoints, have none.

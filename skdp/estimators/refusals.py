@@ -137,13 +137,17 @@ def of_bounds(model: Any) -> Iterator[str]:
         )
 
 
-def of_scaled_columns(problem: Problem) -> Iterator[str]:
+def of_scaled_columns(model: Any, problem: Problem) -> Iterator[str]:
     """Penalties and constraints in other units than the user's."""
     if problem.bounds.scaling is not None and problem.tied_to_coordinates:
+        given = {"constraint": model.constraint, "positive": getattr(model, "positive", False)}
+        if problem.penalty.selects:
+            given |= {of: getattr(model, of, None) for of in ("alpha", "l1_ratio", "penalty")}
+        asked = [f"{of}={shown(value)}" for of, value in given.items() if value]
         yield (
             "needs an l2 penalty or none, and no constraint, with data_bounds, because others "
-            f"would be about columns in units that are not yours, got {problem.penalty} and "
-            f"{problem.constraint}. Put BoundsScaler in front of the model instead."
+            f"would be about columns in units that are not yours, got {', '.join(asked)}. Put "
+            "BoundsScaler in front of the model instead."
         )
 
 

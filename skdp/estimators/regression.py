@@ -132,15 +132,16 @@ class PrivateLinearRegressor(RegressorMixin, PrivateLinearModel, ABC):
             1 minus the mean squared error over the variance of the targets, for several targets
             the mean over them; or 1 minus the deviance over that of the mean target.
         """
+        name = type(self).__name__
         if not is_collection(X):
-            # Apart, because predictions refuse rows in words of their own.
-            predicted = self.predict(X)
+            # Apart, because predictions and targets are refused in words of their own.
+            predicted, y = self.predict(X), self._read_targets(name, y)
             return float(redacted(self._score_of, y, predicted, sample_weight=sample_weight))
-        check_unweighted(type(self).__name__, sample_weight)
+        check_unweighted(name, sample_weight)
         frozen = copy(self)
 
         def sums(X: Any, y: np.ndarray) -> np.ndarray:
-            return frozen._sums_of_score(y, frozen.predict(X))
+            return frozen._sums_of_score(frozen._read_targets(name, y), frozen.predict(X))
 
         return self._score_by_sums(*summed(sums, X, y, tables=self._target_columns is not None))
 
@@ -239,25 +240,18 @@ class PrivateLinearRegressor(RegressorMixin, PrivateLinearModel, ABC):
         if pair:
             with suppress(OverflowError):
                 ends = [(float(low), float(high)) for low, high in pairs]
-                if self._counts:
-                    return self._cap_on_counts(*ends[0])
+                if self._counts and ends[0][0] == 0 and 1e-100 <= ends[0][1] <= 1e100:
+                    return CountBounds(*ends[0])
                 targets = [TargetBounds(*both, self.fit_intercept) for both in ends]
                 # Half the width is a unit that is divided by, so floats have to hold its inverse.
                 wide = all(1e-100 <= target.half_width <= 1e100 for target in targets)
-                if wide and all(low < high for low, high in ends):
+                if wide and all(low < high for low, high in ends) and not self._counts:
                     return TargetBounds.joined(targets)
+        needed = "(low, high), two finite numbers with low < high, 2e-100 to 2e100 apart as floats"
+        if self._counts:
+            needed = "(0, cap), with a cap on targets times weights between 1e-100 and 1e100"
         raise ValueError(
-            f"The 'target_bounds' parameter of {type(self).__name__} must be a pair of finite "
-            "numbers (low, high) with low < high, also as floats, and between 1e-100 and 1e100 "
-            f"in half their distance. Got {shown(self.target_bounds)} instead."
-        )
-
-    def _cap_on_counts(self, low: float, high: float) -> CountBounds:
-        if low == 0 and 1e-100 <= high <= 1e100:
-            return CountBounds(low, high)
-        raise ValueError(
-            f"The 'target_bounds' parameter of {type(self).__name__} must be a pair (0, cap) with "
-            f"a cap on targets times weights between 1e-100 and 1e100. Got "
+            f"The 'target_bounds' parameter of {type(self).__name__} must be {needed}. Got "
             f"{shown(self.target_bounds)} instead."
         )
 

@@ -33,6 +33,7 @@ from sklearn.utils.validation import _num_features, _num_samples, check_is_fitte
 
 from ..docstrings import complete
 from ..estimators.base import PrivateLinearModel
+from ..estimators.hazard_regression import DPHazardRegressor
 from ..estimators.opening import ACCEPTED
 from ..exceptions import PrivacyLeakWarning, warn_user
 from ..federated import DaskSites
@@ -80,6 +81,10 @@ def _best_has(name: str) -> Callable[[Any], bool]:
         return True
 
     return check
+
+
+def _last_step(estimator: Any) -> Any:
+    return estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
 
 
 class PrivateSearch(BudgetedEstimator, MetaEstimatorMixin, BaseEstimator, ABC):
@@ -358,6 +363,12 @@ class PrivateSearch(BudgetedEstimator, MetaEstimatorMixin, BaseEstimator, ABC):
                 f"{who} needs classifiers for {asked_for}, got a regressor, whose predictions "
                 "equal no target. Use 'neg_mean_squared_error' or 'neg_mean_absolute_error'."
             )
+        of_times = any(isinstance(_last_step(made), DPHazardRegressor) for made in stand_ins)
+        if of_times and not (self._public or callable(self.scoring)):
+            raise ValueError(
+                f"{who} needs public rows for scores of times to an event, validation=(X, y), "
+                f"where they are compared by concordance, or a callable, got {asked_for}."
+            )
         named = self._public and isinstance(self.scoring, str)
         if not (named and any(name.startswith("predict") for name in asked)):
             return
@@ -419,6 +430,11 @@ class PrivateSearch(BudgetedEstimator, MetaEstimatorMixin, BaseEstimator, ABC):
             raise ValueError(f"{who} requires y to be passed, but the target y is None.")
         if any(np.isscalar(given) or getattr(given, "ndim", 1) == 0 for given in (X, y)):
             raise ValueError(f"{who} needs rows and as many targets, got a scalar.")
+        last = (
+            self.estimator.steps[-1][1] if isinstance(self.estimator, Pipeline) else self.estimator
+        )
+        if isinstance(last, PrivateLinearModel):
+            y = last._flat(y)
         X, y = redacted(indexable, X, y)
         y = redacted(column_or_1d, y, warn=True)
         redacted(assert_all_finite, y, input_name="y", estimator_name=who)
@@ -491,9 +507,7 @@ class PrivateSearch(BudgetedEstimator, MetaEstimatorMixin, BaseEstimator, ABC):
         if self._public:
             scorer = check_scoring(self.estimator, self.scoring)
             return partial(public_score, scorer, *self._public_rows())
-        whole = self.estimator
-        last = whole.steps[-1][1] if isinstance(whole, Pipeline) else whole
-        bounds = getattr(last, "target_bounds", None)
+        bounds = getattr(_last_step(self.estimator), "target_bounds", None)
         score = row_score(who, self.scoring, self.score_range, self.estimator, bounds)
         if held is not None:
             X, y = _safe_indexing(X, held), _safe_indexing(y, held)

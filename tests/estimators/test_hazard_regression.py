@@ -6,6 +6,7 @@ import pytest
 from scipy.integrate import quad
 
 from skdp import DPHazardRegressor, inference, plan
+from skdp.model_selection import DPGridSearchCV
 from skdp.problem.losses import Hazard
 from skdp.solvers import OneStep
 from skdp.testing import record_fit, replay_fit
@@ -131,7 +132,24 @@ def test_a_curve_at_words_is_refused_without_quoting_them(fitted):
 @pytest.mark.parametrize("times", [[], [1.0, 1.0], [0.0, 1.0], [1.0, np.inf], ["a"], [[1.0]]])
 def test_cut_points_that_do_not_increase_are_refused(times):
     with pytest.raises(ValueError, match="'times' parameter"):
-        model(times=times).fit(*people(50))
+        model(times=times, max_time=None).fit(*people(50))
+
+
+def test_a_bound_on_times_beside_their_periods_is_refused():
+    with pytest.raises(ValueError, match=r"needs max_time=None with times.*got max_time=1\.5"):
+        model(times=[0.5, 1.0]).fit(*people(50))
+
+
+@pytest.mark.parametrize("kind", ["structured", "signed"])
+def test_searches_compare_models_of_times_by_concordance(kind):
+    X, y = people(2000)
+    y = y if kind == "structured" else np.where(y.event, y.time, -y.time)
+    space = {"alpha": [1.0, 10.0]}
+    with pytest.raises(ValueError, match=r"needs public rows for scores of times to an event"):
+        DPGridSearchCV(model(), space).fit(X, y)
+    public = X[:500], y[:500]
+    search = DPGridSearchCV(model(), space, epsilon=20.0, validation=public).fit(X[500:], y[500:])
+    assert search.best_score_ == search.best_estimator_.score(*public)
 
 
 def test_given_cut_points_are_the_periods():
@@ -195,10 +213,9 @@ def test_exponential_hazards_without_noise_are_found_exactly():
     X = rng.integers(0, 2, size=(200_000, 1)).astype(float)
     time = rng.exponential(1 / np.where(X[:, 0] == 1, 1.0, 0.5))
     y = np.where(time < 1, time, -1.0)
+    ends = {"times": np.linspace(0.25, 1, 4), "max_time": None}
     with pytest.warns(match="adds no noise"):
-        found = model(epsilon=float("inf"), times=np.linspace(0.25, 1, 4), data_bounds=(0, 1)).fit(
-            X, y
-        )
+        found = model(epsilon=float("inf"), **ends, data_bounds=(0, 1)).fit(X, y)
     np.testing.assert_allclose(found.coef_, np.log(2), atol=0.04)
     np.testing.assert_allclose(np.cumsum(found.baseline_hazard_), 0.5 * found.times_, rtol=0.04)
 

@@ -152,8 +152,8 @@ def test_streams_and_people_learn_rates(buffer):
     ("options", "y", "words"),
     [
         ({}, -RATES, "at least 0"),
-        ({"target_bounds": (1, 4)}, RATES, r"pair \(0, cap\)"),
-        ({"target_bounds": (0, 0)}, RATES, r"pair \(0, cap\)"),
+        ({"target_bounds": (1, 4)}, RATES, r"must be \(0, cap\)"),
+        ({"target_bounds": (0, 0)}, RATES, r"must be \(0, cap\)"),
         ({"solver": "tracked_gd"}, RATES, "Use the solver 'gd'"),
         ({"solver": "objective_perturbation"}, RATES, "Use the solver 'gd'"),
         ({"delta": 0}, RATES, "only fits of DPLogisticRegression.* leave delta out"),
@@ -164,6 +164,12 @@ def test_what_cannot_be_done_is_refused(options, y, words):
     with pytest.raises(ValueError, match=words) as refusal:
         model.fit(X, y)
     assert str(y.max())[:6] not in str(refusal.value)
+
+
+def test_scores_of_targets_below_zero_are_refused_in_the_words_of_the_fit():
+    model = DPPoissonRegressor(data_norm=2.0, target_bounds=(0, 4)).fit(X, RATES)
+    with pytest.raises(ValueError, match="DPPoissonRegressor needs targets of at least 0"):
+        model.score(X, -RATES)
 
 
 def test_exposures_are_the_weights_of_features():

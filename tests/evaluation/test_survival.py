@@ -92,12 +92,24 @@ def test_intervals_hold_the_scores_of_the_population():
     assert min(sum(inside) for inside in held.values()) >= 46
 
 
+def test_the_noise_of_the_brier_score_takes_in_that_of_its_weights():
+    X, y = people(3000, 0)
+    name, values, noise = "integrated_brier_score", [], []
+    for seed in range(60):
+        found = scores(X, y, epsilon=3.0, random_state=seed)
+        values.append(found.scores[name].value), noise.append(found.noise[name])
+    # Were the weights taken for exact, .77.
+    assert 0.85 < np.mean(noise) / np.std(values) < 1.2
+
+
 def test_scores_by_groups_and_of_few_rows_are_refused():
     X, y = people(300, 0)
     with pytest.raises(ValueError, match="needs groups=None for times"):
         skdp.evaluate(known(), X, y, epsilon=1.0, groups=X[:, 0] > 0, group_values=[True, False])
-    with pytest.raises(ValueError, match="suit a model of times"):
+    with pytest.raises(ValueError, match=r"suit a model of times.*; got 'r2'.$"):
         skdp.evaluate(known(), X, y, epsilon=1.0, metrics=["r2"])
+    with pytest.raises(ValueError, match="needs target_bounds=None and residual_bound=None"):
+        skdp.evaluate(known(), X, y, epsilon=1.0, target_bounds=(0, 1))
     with pytest.raises(ValueError, match="more test rows"):
         skdp.evaluate(known(), X[:20], y[:20], epsilon=1.0)
 

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import inf, isnan, nan, sqrt
+from math import hypot, inf, isnan, nan, sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -53,6 +53,12 @@ class Estimate(NamedTuple):
     low: float
     high: float
     noise: float
+
+    def with_noise(self, more: float, z: float) -> Estimate:
+        """The score with noise of its own beside that which it has, at the quantile z."""
+        below, above = (hypot(end - self.value, z * more) for end in (self.low, self.high))
+        ends = max(self.value - below, 0.0), self.value + above
+        return Estimate(self.value, *ends, hypot(self.noise, more))
 
 
 @dataclass(frozen=True, eq=False)

@@ -149,7 +149,7 @@ def evaluate(
         Test rows, as ``model.predict`` takes them. They should be none that the model was fitted
         to, or its scores are too good.
     y_test : array-like of shape (n_samples,)
-        Labels or targets.
+        Labels or targets; times to an event as in :meth:`skdp.DPHazardRegressor.fit`.
     epsilon : float
         Budget of all scores together.
     delta : float, optional
@@ -306,6 +306,11 @@ def evaluate(
             raise ValueError(
                 "evaluate needs groups=None for times to an event. Evaluate the rows of each group "
                 "by themselves, if their numbers may be public."
+            )
+        if timed is not None and not (target_bounds is None and residual_bound is None):
+            raise ValueError(
+                "evaluate needs target_bounds=None and residual_bound=None for times to an event, "
+                "of which the cut points of the model are all that counts. Leave them out."
             )
         names = metrics_for(metrics, n_classes, scores, **asked_of)
         of_events = set(names) <= set(OF_EVENTS)

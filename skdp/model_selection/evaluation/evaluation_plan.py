@@ -182,6 +182,10 @@ def metrics_for(
         raise ValueError(
             f"evaluate needs metrics that suit {kind}, {', '.join(suited)}; got "
             f"{', '.join(map(shown, others[:3]))}."
-            + (" Probabilities need a model with predict_proba." if scores is None else "")
+            + (
+                " Probabilities need a model with predict_proba."
+                if n_classes and not scores
+                else ""
+            )
         )
     return tuple(dict.fromkeys(listed))

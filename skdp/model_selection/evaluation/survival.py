@@ -114,13 +114,41 @@ class RiskTable:
             return 0.5, share, noise
         return float(np.clip(np.sum(whole * agreeing) / 2 / share, 0.0, 1.0)), share, noise
 
+    @cached_property
+    def at_risk(self) -> tuple[np.ndarray, np.ndarray]:
+        """Shares of people seen at each cut point, and of those last seen there, (K,)."""
+        events, exits = (part.sum(axis=1)[:-1] for part in (self.events, self.exits))
+        return np.maximum(1.0 - np.cumsum(events + exits) + exits, self.noise), exits
+
     @property
     def seen(self) -> np.ndarray:
         """Share of people who would still be seen at the cut points if nobody had events, (K,)."""
-        events, exits = (part.sum(axis=1)[:-1] for part in (self.events, self.exits))
-        at_risk = 1.0 - np.cumsum(events + exits) + exits
-        gone = np.clip(exits / np.maximum(at_risk, self.noise), 0.0, 1.0)
-        return np.cumprod(1.0 - gone)
+        at_risk, exits = self.at_risk
+        return np.cumprod(1.0 - np.clip(exits / at_risk, 0.0, 1.0))
+
+    def noise_through_seen(self, slopes: np.ndarray) -> float:
+        """Standard deviation that noise gives to what depends on ``seen``, to first order.
+
+        With r people at risk at a cut point of whom x leave, ``log seen`` is the sum of
+        ``log(r - x) - log r``. An event takes one off r at its cut point and later ones, and
+        somebody who leaves at later ones.
+
+        Parameters
+        ----------
+        slopes : ndarray of shape (k,)
+            Derivatives in the logarithms of the first k shares.
+        """
+        at_risk, exits = (part[: len(slopes)] for part in self.at_risk)
+        # Each share has the steps up to its own in it.
+        of_steps = np.cumsum(slopes[::-1])[::-1]
+        leave = of_steps / np.maximum(at_risk - exits, self.noise)
+        of_events = np.cumsum((of_steps / at_risk - leave)[::-1])[::-1]
+        of_exits = of_events - of_steps / at_risk
+        bins, cells = self.events.shape[1], 2 * self.events.size
+        moves = bins * float(np.sum(of_events**2 + of_exits**2))
+        # The mean is taken off, as cells add up to the public number of people.
+        moves -= (bins * float(np.sum(of_events + of_exits))) ** 2 / cells
+        return self.noise * sqrt(moves)
 
 
 def concordance_term(model: SurvivalModel, table: RiskTable) -> RowMetric:
@@ -185,6 +213,33 @@ def survival_brier_score(model: SurvivalModel, seen: np.ndarray) -> RowMetric:
     return RowMetric("SurvivalBrierScore", (0.0, 1.0 / float(now[-1])), of, (times, cumulated, now))
 
 
+def noise_of_weights(model: SurvivalModel, table: RiskTable) -> float:
+    """Standard deviation that noise of the weights of people gives to their Brier score.
+
+    By first-order moves of the score that the released table itself has.
+
+    Parameters
+    ----------
+    model : SurvivalModel
+        Cut points, the baseline, and edges of scores.
+    table : RiskTable
+        Released shares of people.
+    """
+    seen = np.maximum(table.seen[table.seen >= _LEAST_SEEN], _LEAST_SEEN)
+    if not seen.size:
+        return 0.0
+    kept, both = len(seen), table.events + table.exits
+    edges = model.edges_of_scores
+    middles = np.append(edges, edges[-1] + _EDGES[1] - _EDGES[0]) - (_EDGES[1] - _EDGES[0]) / 2
+    survival = np.exp(-np.exp(middles) * model.cumulated[:kept, None])
+    later = both.sum(axis=0) - np.cumsum(both, axis=0)[:kept]
+    slopes = -np.sum((1.0 - survival) ** 2 * later, axis=1) / seen
+    # An event counts at all cut points from its own on, with the weight of the one before.
+    gone = np.cumsum((survival**2)[::-1], axis=0)[::-1]
+    slopes[:-1] -= np.sum(table.events[1:kept] * gone[1:], axis=1) / seen[:-1]
+    return table.noise_through_seen(slopes / kept)
+
+
 def score_survival(asked: _Asked, model: SurvivalModel) -> None:
     """Ask for counts by time and score, then for means of terms of rows, and publish.
 
@@ -211,7 +266,9 @@ def score_survival(asked: _Asked, model: SurvivalModel) -> None:
         for name, score in zip(
             wanted, asked.means(tuple(wanted.values()), plan.means), strict=True
         ):
-            if name == "concordance":
+            if name == "integrated_brier_score":
+                score = score.with_noise(noise_of_weights(model, table), asked.z)
+            else:
                 value, low, high = np.clip(index + np.array(score[:3]), 0.0, 1.0).tolist()
                 score = Estimate(value, low, high, score.noise)
             asked.publish(name, score._replace(low=nan, high=nan) if rough else score)
