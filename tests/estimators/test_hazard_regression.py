@@ -9,7 +9,6 @@ from skdp import DPHazardRegressor, inference, plan
 from skdp.model_selection import DPGridSearchCV
 from skdp.problem.losses import Hazard
 from skdp.solvers import OneStep
-from skdp.testing import record_fit, replay_fit
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.SeededNoiseWarning")
 
@@ -287,15 +286,3 @@ def test_scores_of_test_rows_are_refused_where_they_do_not_fit():
     found = model().fit(X, y)
     with pytest.raises(ValueError, match="as many times and weights as rows"):
         found.score(X[:10], y)
-
-
-def test_intervals_follow_from_answers_and_no_rows():
-    X, y = people(2000)
-    first = model(solver="one_step", random_state=0)
-    transcript = record_fit(first, X, np.where(y.event, y.time, -y.time))
-    second = model(solver="one_step", random_state=0)
-    rng = np.random.default_rng(1)
-    replay_fit(second, 99 * rng.normal(size=X.shape), rng.normal(size=2000), transcript)
-    for of in ("params", "sampling", "privacy", "widening"):
-        np.testing.assert_array_equal(getattr(second.inference_, of), getattr(first.inference_, of))
-    np.testing.assert_array_equal(second.baseline_hazard_, first.baseline_hazard_)

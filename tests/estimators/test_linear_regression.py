@@ -10,7 +10,6 @@ from skdp import DPLinearRegression
 from skdp.problem.constraints import L2Ball
 from skdp.solvers import GD, TrackedGD
 from skdp.solvers.preconditioning import IterativeWhitening
-from skdp.testing import record_fit, replay_fit
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.SeededNoiseWarning")
 
@@ -135,21 +134,3 @@ def test_looks_and_solver_take_hyperparameters():
         counts[event.query] += event.count
     assert counts == {"second_moments": 1, "gradient_sizes": 1, "gradient_and_share": 30}
     assert model.n_iter_ == 30
-
-
-@pytest.mark.parametrize("adjacency", ["replace_one", "zero_out"])
-def test_the_receipt_adds_up_to_the_budget(adjacency):
-    model = regression(adjacency=adjacency).fit(X, Y)
-    assert model.privacy_spent_.epsilon == pytest.approx(1.0, rel=1e-6)
-    assert model.privacy_spent_.epsilon <= 1.0
-
-
-def test_everything_published_replays_without_rows():
-    model = regression(target_bounds=None, data_norm=None, epsilon=4.0)
-    transcript = record_fit(model, X, Y)
-    first = {k: v for k, v in vars(model).items() if k.endswith("_")}
-    replay_fit(model, 1e3 * X[::-1], -(Y**3), transcript)
-    for name, value in first.items():
-        np.testing.assert_array_equal(getattr(model, name), value, err_msg=name)
-    of_bounds = {"magnitude_votes", "column_cells", "histogram"}
-    assert queries(model) == CALIBRATED | {"intercept_gradient"} | of_bounds

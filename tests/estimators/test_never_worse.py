@@ -7,7 +7,6 @@ from sklearn.linear_model import LinearRegression
 import skdp
 from skdp import DPLassoRegressor, DPLinearRegression
 from skdp.estimators import TargetMean
-from skdp.testing import record_fit, replay_fit
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::skdp.SeededNoiseWarning"),
@@ -155,18 +154,6 @@ def test_the_mean_costs_its_share_and_no_row_moves_it_further(adjacency, factor)
 )
 def test_no_mean_is_asked_for_where_nobody_starts_at_it(options, n):
     assert skdp.plan(DPLinearRegression(**options, **BOUNDS), n, 4).stage(TargetMean) is None
-
-
-@pytest.mark.parametrize(("n", "epsilon"), [(300, 0.3), (3000, 2.0)])
-def test_what_is_taken_back_and_calibrated_follows_from_answers(n, epsilon):
-    first, second = (
-        DPLinearRegression(epsilon=epsilon, random_state=0, **BOUNDS) for _ in range(2)
-    )
-    X = rows(n, 4, 0)
-    transcript = record_fit(first, X, with_signal(X, np.random.default_rng(0)))
-    replay_fit(second, X[::-1] / 2, np.full(n, 0.5), transcript)
-    np.testing.assert_array_equal(first.coef_, second.coef_)
-    assert first.intercept_ == second.intercept_
 
 
 def test_weights_and_people_are_taken_along():

@@ -4,6 +4,7 @@ A fit is recorded, then replayed with recorded answers on garbage of the same sh
 differs afterwards was read off the rows. Planted bugs show that such a check sees them.
 """
 
+import pickle
 import warnings
 from dataclasses import replace
 
@@ -52,31 +53,53 @@ def count_data(seed=0):
     return X, np.abs(y)
 
 
+def many_data(seed=0):
+    """Enough of them for ranges to be found, errors to be told and means to be calibrated."""
+    X, y = (np.tile(part.T, 20).T for part in real_data(seed))
+    rng = np.random.default_rng(seed)
+    return X + rng.normal(size=X.shape), y + rng.normal(size=len(y))
+
+
+def many_labels(seed=0):
+    X, y = many_data(seed)
+    return X, (y > 5).astype(int)
+
+
+def several_targets(seed=0):
+    X, y = real_data(seed)
+    return X, np.column_stack([y, -X[:, 0]])
+
+
 def garbage(y):
     """Rows of another scale and targets within the classes, or of another scale."""
     rng = np.random.default_rng(99)
-    X = 1e3 * rng.normal(size=(N, D))
+    X = 1e3 * rng.normal(size=(len(y), D))
     if np.issubdtype(y.dtype, np.integer):
-        return X, np.full(N, y.max())
-    return X, 1e6 * rng.normal(size=N) if y.min() < 0 else 1e6 * rng.uniform(size=N)
+        return X, np.full(len(y), y.max())
+    return X, 1e6 * (rng.normal(size=y.shape) if y.min() < 0 else rng.uniform(size=y.shape))
 
 
 def published(model):
     return {name: value for name, value in vars(model).items() if name.endswith("_")}
 
 
-def check_replay(model, X, y, other=None, **public):
+def check_replay(model, X, y, other=None, weights=(None, None), **public):
     """Fit, replay on garbage, and compare every public attribute.
 
-    ``public`` are facts of the garbage that are public, differ, and are part of the plan.
+    ``weights`` are those of the rows and of the garbage. ``public`` are facts of the garbage that
+    are public, differ, and are part of the plan.
     """
-    transcript = record_fit(model, X, y)
+    transcript = record_fit(model, X, y, sample_weight=weights[0])
     first = published(model)
     first["plan_"] = replace(first["plan_"], **public)
-    replay_fit(model, *(other or garbage(y)), transcript)
+    replay_fit(model, *(other or garbage(y)), transcript, sample_weight=weights[1])
     second = published(model)
     assert first.keys() == second.keys()
     for name, value in first.items():
+        if name == "inference_":
+            # Equal to nothing but itself.
+            assert pickle.dumps(second[name]) == pickle.dumps(value)
+            continue
         np.testing.assert_array_equal(second[name], value, err_msg=name)
         assert type(second[name]) is type(value)
 
@@ -96,7 +119,15 @@ def check_replay(model, X, y, other=None, **public):
         ),
         (DPLogisticRegression(classes=[0, 1], epsilon=20.0, constraint=L2Ball(0.1)), binary_data),
         (DPLogisticRegression(classes=[0, 1], epsilon=20.0, adjacency="zero_out"), binary_data),
+        (DPLogisticRegression(classes=[0, 1]), many_labels),
+        (DPLogisticRegression(classes=[0, 1], solver="one_step"), many_labels),
         (DPLinearRegression(data_norm=3.0, target_bounds=(-5, 15)), real_data),
+        (DPLinearRegression(data_norm=3.0, target_bounds=(-5, 15), epsilon=0.3), real_data),
+        (DPLinearRegression(), many_data),
+        (DPLinearRegression(solver="one_step", target_bounds=(-15, 25)), many_data),
+        (DPLinearRegression(data_norm=3.0, target_bounds=(-5, 15)), several_targets),
+        (DPLinearRegression(epsilon=20.0), several_targets),
+        (DPLinearRegression(epsilon=20.0, solver="adassp"), several_targets),
         (DPLinearRegression(epsilon=20.0), real_data),
         (DPLinearRegression(epsilon=20.0, fit_intercept=False, loss="huber"), real_data),
         (DPLinearRegression(epsilon=20.0, alpha=3.0, solver=GD(steps=9)), real_data),
@@ -108,6 +139,7 @@ def check_replay(model, X, y, other=None, **public):
         (DPQuantileRegressor(epsilon=20.0, quantile=[0.1, 0.5, 0.9]), real_data),
         (DPQuantileRegressor(data_norm=3.0, target_bounds=(-5, 15), alpha=0.1), real_data),
         (DPHazardRegressor(epsilon=20.0), real_data),
+        (DPHazardRegressor(solver="one_step"), many_data),
         (DPHazardRegressor(epsilon=20.0, times=[1.0, 5.0, 9.0], solver="gd"), real_data),
         (DPLassoRegressor(feature_bound=1.0, target_bounds=(-5, 15)), real_data),
         (DPSVMClassifier(classes=[0, 1, 2], data_norm=3.0, delta=0), several_data),
@@ -124,6 +156,23 @@ def check_replay(model, X, y, other=None, **public):
 )
 def test_replay_on_garbage_publishes_the_same(model, data):
     check_replay(model.set_params(random_state=0), *data())
+
+
+@pytest.mark.parametrize(
+    ("model", "data"),
+    [
+        (DPLogisticRegression(classes=[0, 1], data_norm=3.0), binary_data),
+        (DPSVMClassifier(classes=[0, 1], data_norm=3.0), binary_data),
+        (DPLinearRegression(data_norm=3.0, target_bounds=(-5, 15)), real_data),
+        (DPLassoRegressor(feature_bound=1.0, target_bounds=(-5, 15)), real_data),
+        (DPPoissonRegressor(epsilon=20.0), count_data),
+    ],
+    ids=str,
+)
+def test_replay_with_weights_publishes_the_same(model, data):
+    weights = np.random.default_rng(0).uniform(0, 3, N)
+    model = model.set_params(random_state=0, max_weight=2.0)
+    check_replay(model, *data(), weights=(weights, np.zeros(N)))
 
 
 @pytest.mark.parametrize("model", [DPLogisticRegression, DPLinearRegression])
