@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from functools import partial
 from math import inf, nan, sqrt
 from numbers import Integral, Real
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
@@ -19,30 +18,10 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from ...exceptions import PrivacyLeakWarning, warn_user
-from ...privacy.accounting.ledger import Budget, Spend
 from ...privacy.accounting.promise import delta_for
 from ...privacy.adjacency import Adjacency, PrivacyUnit
-from ...privacy.oracle import Oracle
 from ...privacy.oracle_factory import PrivacyTerms, noise_for, open_rows
-from ...privacy.queries.metric_means import (
-    RowMetric,
-    absolute_error,
-    brier_score,
-    clipped_target,
-    constant_deviance,
-    deviance_gain,
-    events,
-    expected_events,
-    exposure,
-    interval_coverage,
-    log_loss,
-    mean_roc_area_term,
-    pinball_loss,
-    poisson_deviance,
-    roc_area_term,
-    squared_error,
-    squared_r2_term,
-)
+from ...privacy.queries.metric_means import mean_roc_area_term, roc_area_term
 from ...privacy.rows.chunked import Chunks
 from ...privacy.rows.dask_rows import is_collection
 from ...privacy.rows.predicted_rows import Predictor, predicted_rows
@@ -66,18 +45,14 @@ from ...validation import (
 from .estimates import (
     LEAST_EVIDENCE,
     Estimate,
-    Mean,
     OutcomeTable,
     RocArea,
-    group_mean_of,
-    mean_of,
     of_counts,
-    r2_of,
-    ratio_of,
     roc_area,
 )
 from .evaluation_plan import AREA_BINS, OF_COUNTS, OF_EVENTS, EvaluationPlan, metrics_for
 from .pointwise_models import is_pointwise
+from .row_means import Asked, Facts, score_means
 from .scores import CalibrationCurve, ConfusionMatrix, Evaluation, RocCurve, Score
 from .survival import SurvivalModel, score_survival
 
@@ -103,10 +78,6 @@ _CALIBRATION_BINS = 5
 _AREA_HIDDEN, _AREA_DOUBTFUL = 10.0, 25.0
 # The same of several classes, with the mu that counts of each class get; none is doubtful.
 _AREAS_HIDDEN = 50.0
-# Noise of the mean of targets, in units of half their bounds, from which on R2 has no interval.
-_R2_HIDDEN = 0.02
-# Of 1 - R2, in the terms of rows: those of a model that is as bad are not worth telling apart.
-_MOST_UNEXPLAINED = 4.0
 
 
 @strict_checks()
@@ -278,7 +249,7 @@ def evaluate(
         if privacy_unit is not None:
             units, unit = PrivacyUnits.of(privacy_unit), PrivacyUnit.DECLARED
             units.check(X_test, y_test, groups, sample_weight)
-        timed = _of_times(model)
+        timed, reach = _of_times(model), (0.0, 0.0, 0.0)
         y = y_test if timed is None else signed_times("evaluate", y_test)
         with telling_sizes(units is None):
             X, y = _checked(model, X_test, y)
@@ -290,7 +261,8 @@ def evaluate(
         regression = classes is None and _is_regression(model)
         if regression:
             labels, read_classes, scores = None, False, None
-            reach = (0.0, 0.0, 0.0) if timed else _reach(model, target_bounds, residual_bound)
+            if timed is None:
+                reach = _reach(model, target_bounds, residual_bound)
         else:
             labels, read_classes = _labels(model, classes, public_model)
             scores = _scores_of(model, len(labels))
@@ -352,18 +324,17 @@ def evaluate(
     result.privacy_unit_ = str(unit)
     result._read_classes = read_classes
     among = None if groups is None else known_groups
-    asked = _Asked(oracle, plan, oracle.budget, result, among, n, z)
+    asked = Asked(oracle, plan, oracle.budget, result, among, n, z)
     try:
         if timed is not None:
             score_survival(asked, timed)
-        elif of_events:
-            _score_events(asked, reach[1], weighted=sample_weight is not None)
-        elif labels is None:
-            _score_regression(asked, reach, quantiles)
         else:
-            _score_counts(asked, labels)
-            _score_probabilities(asked, least_probability)
-            doubtful = _score_curves(asked, edges, n_classes)
+            if labels is not None:
+                _score_counts(asked, labels)
+            weighted = sample_weight is not None
+            score_means(asked, Facts(*reach, quantiles, least_probability, weighted))
+            if labels is not None:
+                doubtful = _score_curves(asked, edges, n_classes)
     except BaseException as failure:
         spent = ledger.spent()
         failure.add_note(
@@ -390,37 +361,7 @@ def _warn(message: str) -> None:
         warn_user(message, UserWarning)
 
 
-class _Asked(NamedTuple):
-    """Oracle for test rows, the plan of what to ask, its whole budget, and what gets the answers.
-
-    ``groups`` are those to be compared, None if there are none; ``n`` counts rows, or privacy
-    units, and ``z`` is the quantile of intervals.
-    """
-
-    oracle: Oracle
-    plan: EvaluationPlan
-    budget: Budget
-    result: Evaluation
-    groups: np.ndarray | None
-    n: int
-    z: float
-
-    def spend(self, share: float) -> Spend:
-        """A share of the whole budget."""
-        return self.budget.fraction(share).whole()
-
-    def means(self, metrics: tuple[RowMetric, ...], share: float) -> list[Estimate]:
-        """Means of metrics over all rows, paid with a share of the whole budget."""
-        found = self.oracle.metric_means(metrics, self.n, spend=self.spend(share))
-        moments = zip(metrics, found.means.tolist(), found.squares.tolist(), strict=True)
-        return [mean_of(m, s, found.scale, of.range, self.n, self.z) for of, m, s in moments]
-
-    def publish(self, name: str, score: Estimate) -> None:
-        """Add the score of all rows to the result."""
-        self.result.scores[name], self.result.noise[name] = Score(*score[:3]), score.noise
-
-
-def _score_counts(asked: _Asked, labels: np.ndarray) -> None:
+def _score_counts(asked: Asked, labels: np.ndarray) -> None:
     """Ask for labels and predicted classes, and publish what follows from them."""
     plan, result, groups, z = asked.plan, asked.result, asked.groups, asked.z
     if not plan.table:
@@ -450,38 +391,7 @@ def _score_counts(asked: _Asked, labels: np.ndarray) -> None:
         result.confusion_matrix = ConfusionMatrix(labels, whole.counts, low, high)
 
 
-def _score_probabilities(asked: _Asked, least: float) -> None:
-    """Ask for means of metrics of single probabilities."""
-    known: dict[str, RowMetric] = {"log_loss": log_loss(least), "brier_score": brier_score()}
-    wanted = {name: known[name] for name in asked.plan.metrics if name in known}
-    if not wanted:
-        return
-    if asked.groups is not None:
-        _score_groups(asked, wanted, asked.groups)
-        return
-    scores = asked.means(tuple(wanted.values()), asked.plan.means)
-    for name, score in zip(wanted, scores, strict=True):
-        asked.publish(name, score)
-
-
-def _score_groups(asked: _Asked, metrics: dict[str, RowMetric], groups: np.ndarray) -> None:
-    """Ask for means of metrics over the rows of each group, and publish these and those of all."""
-    kinds, n, z = tuple(metrics.values()), asked.n, asked.z
-    spend = asked.spend(asked.plan.means)
-    found = asked.oracle.group_means(kinds, len(groups), n, spend=spend)
-    sums, squares = found.sums.sum(axis=0), found.squares.sum(axis=0) + 0.75
-    of_all = found.scale * sqrt(len(groups))
-    for k, (name, metric) in enumerate(metrics.items()):
-        moments = float(sums[k]), float(squares[k])
-        asked.publish(name, mean_of(*moments, of_all, metric.range, n, z))
-        for g, label in enumerate(groups.tolist()):
-            of_group = float(found.shares[g]), float(found.sums[g, k]), float(found.squares[g, k])
-            scales = found.scale, found.share_scale
-            score = group_mean_of(*of_group, scales, metric.range, n, z)
-            asked.result.by_group.setdefault(label, {})[name] = Score(*score[:3])
-
-
-def _score_curves(asked: _Asked, edges: np.ndarray, n_classes: int) -> bool:
+def _score_curves(asked: Asked, edges: np.ndarray, n_classes: int) -> bool:
     """Ask for scores by label, and publish what follows; True if the area is in doubt."""
     plan, result, n, z = asked.plan, asked.result, asked.n, asked.z
     if not plan.bins:
@@ -554,82 +464,6 @@ def _calibration_curve(table: OutcomeTable, edges: np.ndarray, z: float) -> Cali
         bounds.append(edges[run[-1] + 1])
     share, low, high = np.array(found).T
     return CalibrationCurve(np.array(bounds), share, low, high, np.array(sizes))
-
-
-def _score_regression(
-    asked: _Asked, reach: tuple[float, float, float], quantiles: tuple[float, ...]
-) -> None:
-    """Ask for means of residuals and targets, and publish what follows from them."""
-    plan, n, z, (low, high, bound) = asked.plan, asked.n, asked.z, reach
-    wanted: dict[str, tuple[Callable[[float, float, float], RowMetric], ...]] = {
-        "mean_squared_error": (squared_error,),
-        "mean_absolute_error": (absolute_error,),
-        "r2": (squared_error, clipped_target),
-        "pinball_loss": (partial(pinball_loss, quantiles),),
-        "coverage": (interval_coverage,),
-    }
-    if asked.groups is not None:
-        errors = {name: wanted[name][0](*reach) for name in plan.metrics}
-        _score_groups(asked, errors, asked.groups)
-        return
-    kinds = list(dict.fromkeys(kind for name in plan.metrics for kind in wanted[name]))
-    metrics = [kind(*reach) for kind in kinds]
-    found = asked.oracle.metric_means(tuple(metrics), n, spend=asked.spend(plan.means))
-    moments = np.array([found.means, found.squares]).T.tolist()
-    means = dict(zip(kinds, moments, strict=True))
-    for name in plan.metrics:
-        if name != "r2":
-            kind = wanted[name][0]
-            mean, square = means[kind]
-            ends = metrics[kinds.index(kind)].range
-            asked.publish(name, mean_of(mean, square, found.scale, ends, n, z))
-            continue
-        middle, half = (low + high) / 2, (high - low) / 2
-        (mean, square), error = means[clipped_target], means[squared_error][0]
-        spread = half**2 * max(square - mean**2, found.scale)
-        unexplained = min(bound**2 * (1 + error) / 2 / spread, _MOST_UNEXPLAINED)
-        term = squared_r2_term(*reach, middle + half * mean, max(unexplained, 0.0))
-        last = asked.oracle.metric_means((term,), n, spend=asked.spend(plan.last))
-        influence = (1 + float(last.means[0])) / 2, last.scale / 2
-        units = half, bound
-        score = r2_of((mean, square), error, found.scale, influence, units, n, z)
-        # By public numbers, as a variance that looks large enough may be so by noise.
-        hidden = found.scale > _R2_HIDDEN
-        asked.publish(name, score._replace(low=nan, high=nan) if hidden else score)
-
-
-def _score_events(asked: _Asked, cap: float, *, weighted: bool) -> None:
-    """Ask for events and deviances, and publish what follows from them."""
-    plan, n, z = asked.plan, asked.n, asked.z
-    parts: dict[str, tuple[RowMetric, ...]] = {
-        "mean_poisson_deviance": (poisson_deviance(cap), *((exposure(),) * weighted)),
-        "calibration": (expected_events(cap), events(cap)),
-        "d2": (events(cap), exposure()),
-    }
-    metrics = {of.name: of for name in plan.metrics for of in parts[name]}
-    means = _released(asked, tuple(metrics.values()), plan.means)
-    if "mean_poisson_deviance" in plan.metrics:
-        whole = means["Exposure"] if weighted else Mean(1.0, 0.0, 0.0)
-        score = ratio_of(means["PoissonDeviance"], whole, n, z)
-        asked.publish("mean_poisson_deviance", score._replace(low=max(score.low, 0.0)))
-    if "calibration" in plan.metrics:
-        ratio = ratio_of(means["ExpectedEvents"], means["Events"], n, z)
-        asked.publish("calibration", ratio)
-    if "d2" in plan.metrics:
-        # Deviances are those of a rate that is about the best: to first order it does not matter.
-        exposed = max(means["Exposure"].value, means["Exposure"].noise)
-        rate = max(means["Events"].value, means["Events"].noise) / exposed
-        kinds = deviance_gain(cap, rate), constant_deviance(cap, rate)
-        of_rate = _released(asked, kinds, plan.last)
-        gain, constant = of_rate["DevianceGain"], of_rate["ConstantDeviance"]
-        asked.publish("d2", ratio_of(gain, constant, n, z))
-
-
-def _released(asked: _Asked, metrics: tuple[RowMetric, ...], share: float) -> dict[str, Mean]:
-    """Means of metrics with their spread, by name, paid with a share of the whole budget."""
-    found = asked.oracle.metric_means(metrics, asked.n, spend=asked.spend(share))
-    moments = zip(metrics, found.means.tolist(), found.squares.tolist(), strict=True)
-    return {of.name: Mean.of(m, s, found.scale, of.range) for of, m, s in moments}
 
 
 # Checks of what is given, before anything is asked.

@@ -26,12 +26,10 @@ OF_TIMES = ("concordance", "integrated_brier_score")
 OF_EVENTS = ("d2", "mean_poisson_deviance", "calibration")
 # Of what the area under the curve gets: distributions of scores. The rest is for its correction.
 AREA_BINS = 0.3
-# Of the budget of a regression whose R2 is asked for: how much terms of rows vary in it.
-_R2_SHARE = 0.15
+# Of the budget, for the last answer: how much terms of rows vary in R2, and the deviances of D2.
+_LAST_SHARES = {"r2": 0.15, "d2": 0.5}
 # Of that for times: counts by time and score.
 _TABLE_SHARE = 0.3
-# The same where D2 is asked for: what its two deviances are.
-_D2_SHARE = 0.5
 # Number of rows times mu of an answer: below the first its noise hides all there is to see, and
 # below the second intervals are mainly noise.
 _LEAST, _FEW = 5.0, 20.0
@@ -65,11 +63,8 @@ class EvaluationPlan:
     def of(cls, metrics: tuple[str, ...]) -> EvaluationPlan:
         """Plan of equal parts of what is asked for; what one answer has in it comes together."""
         asked = set(metrics)
-        if asked <= {*_OF_REGRESSIONS, *OF_QUANTILES}:
-            last = _R2_SHARE if "r2" in asked else 0.0
-            return cls(metrics, means=1.0 - last, last=last)
-        if asked <= set(OF_EVENTS):
-            last = _D2_SHARE if "d2" in asked else 0.0
+        if asked <= {*_OF_REGRESSIONS, *OF_QUANTILES, *OF_EVENTS}:
+            last = max(_LAST_SHARES.get(name, 0.0) for name in metrics)
             return cls(metrics, means=1.0 - last, last=last)
         if asked <= set(OF_TIMES):
             return cls(metrics, bins=_TABLE_SHARE, means=1.0 - _TABLE_SHARE)

@@ -5,15 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from math import inf, nan, sqrt
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from ...privacy.queries.metric_means import RowMetric
 from .estimates import LEAST_EVIDENCE, Estimate
-
-if TYPE_CHECKING:
-    from .evaluate import _Asked
+from .row_means import Asked
 
 # Groups of times, and edges of scores: logarithms of the hazard up to the last time.
 _MOST_TIMES, _EDGES = 10, np.arange(-5.0, 2.01, 0.5)
@@ -240,12 +238,12 @@ def noise_of_weights(model: SurvivalModel, table: RiskTable) -> float:
     return table.noise_through_seen(slopes / kept)
 
 
-def score_survival(asked: _Asked, model: SurvivalModel) -> None:
+def score_survival(asked: Asked, model: SurvivalModel) -> None:
     """Ask for counts by time and score, then for means of terms of rows, and publish.
 
     Parameters
     ----------
-    asked : _Asked
+    asked : Asked
         Oracle, plan and result.
     model : SurvivalModel
         Public facts of the model.
