@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from inspect import cleandoc, signature
+from textwrap import fill, indent
 from typing import TypeVar
 
 F = TypeVar("F", bound=Callable[..., object])
@@ -12,7 +13,7 @@ F = TypeVar("F", bound=Callable[..., object])
 _HEADING = re.compile(r"^([A-Z][\w ]*)\n-{3,}\n", re.MULTILINE)
 
 
-def complete(kind: type) -> None:
+def complete(kind: type, **options: list[str]) -> None:
     """Add to a class's docstring what those of its bases say, and its own leaves out.
 
     Entries of parameters come in the order of the constructor; of attributes and warnings the
@@ -22,6 +23,8 @@ def complete(kind: type) -> None:
     ----------
     kind : type
         Whose docstring has a section of parameters; others stay as they are.
+    **options
+        Strings that a parameter takes, in place of lines that say ``{name}`` alone.
     """
     told = [_sections(vars(base).get("__doc__") or "") for base in kind.__mro__]
     own = told[0]
@@ -36,7 +39,12 @@ def complete(kind: type) -> None:
         if section == "Parameters":
             names = dict.fromkeys(name for name in signature(kind).parameters if name in names)
         own[section] = "\n".join(found[name] for name in names) + "\n\n"
-    kind.__doc__ = _text(own)
+    text = _text(own)
+    for name, values in options.items():
+        *first, last = (f"``{value!r}``" for value in values)
+        words = indent(fill(f"{', '.join(first)} and {last}", 96), "    ")
+        text = text.replace(f"    {{{name}}}", words)
+    kind.__doc__ = text
 
 
 def documented_like(model: Callable[..., object]) -> Callable[[F], F]:

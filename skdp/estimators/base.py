@@ -641,9 +641,9 @@ class PrivateLinearModel(DataOpener, PublishedModel, CallbackSupportMixin, Budge
         super().__init_subclass__(**kwargs)
         # Those that can be constructed; their bases say what is common to several.
         if "__init__" in vars(cls):
-            complete(cls)
             taken, given = signature(cls).parameters, cls._parameter_constraints
             cls._parameter_constraints = {name: given[name] for name in given if name in taken}
+            complete(cls, solvers=[name for name in given["solver"][0].listed if name != "auto"])
 
     def __getstate__(self) -> dict[str, Any]:
         # Rows and noise stay behind when a model travels.

@@ -93,9 +93,10 @@ class DPHazardRegressor(WithInference, RegressorMixin, PrivateLinearModel):
         Bound on times, such as the length of the study, known without looking at the rows; not
         needed with ``times``. If None it is found privately, for 5 % of the budget.
     solver : str or Solver, default='auto'
-        The algorithm. ``'auto'`` is ``'one_step'``, which is the one with ``inference_``, where
-        rows and budget are enough for it, and else ``'gd'``. Others are ``'accmd'``,
-        ``'adaptive_gd'``, ``'ppm'``, ``'spider'`` and ``'svrg'`` (see :mod:`skdp.solvers`). Only
+        The algorithm: ``'auto'``, or one of
+        {solvers}
+        (see :mod:`skdp.solvers`). ``'auto'`` is ``'one_step'``, which is the one with
+        ``inference_``, where rows and budget are enough for it, and else ``'gd'``. Only
         ``'one_step'`` fits the trend of the baseline together with the coefficients; with others
         they are nearer to zero where most people have an event (by a sixth at 70 %).
     precondition : {'auto', 'diagonal', 'full', 'wide'}, Preconditioner or None, default='auto'
@@ -151,7 +152,13 @@ class DPHazardRegressor(WithInference, RegressorMixin, PrivateLinearModel):
         "max_time": [None, Interval(Real, 1e-50, 1e50, closed="both")],
         "solver": solvers_but(
             *("adassp", "blocks", "dda", "dual_averaging", "frank_wolfe", "ftrl"),
-            *("objective_perturbation", "preconditioned_gd", "screening", "tracked_gd"),
+            *(
+                "objective_perturbation",
+                "preconditioned_gd",
+                "quantile_gd",
+                "screening",
+                "tracked_gd",
+            ),
         ),
     }
 

@@ -55,15 +55,14 @@ class DPLassoRegressor(PrivateLinearRegressor):
         much noise as with a bound, for k features at once. Bring features to one range first: the
         noise is the same for all, so small ones are not found.
     solver : str or Solver, default='auto'
-        The algorithm: ``'auto'``, or one of ``'accmd'``, ``'adaptive_gd'``, ``'blocks'``,
-        ``'dda'``, ``'frank_wolfe'``, ``'ftrl'``, ``'gd'``, ``'ppm'``, ``'screening'``,
-        ``'spider'``, ``'svrg'`` and ``'tracked_gd'`` (see :mod:`skdp.solvers`). ``'auto'`` is
-        ``'screening'``, noisy selection and a fit on what was selected, or ``'gd'`` if there are
-        fewer than 400 rows and at most 20 features, or ``'dda'`` with ``sites``; under
-        ``partial_fit`` it is ``'blocks'``, or ``'ftrl'`` if rows may not be kept. ``'frank_wolfe'``
-        needs a positive ``alpha``, which bounds the l1 norm of the solution. The others take
-        proximal gradients in all features at once. A configured instance such as
-        ``Screening(k=20)`` sets its hyperparameters.
+        The algorithm: ``'auto'``, or one of
+        {solvers}
+        (see :mod:`skdp.solvers`). ``'auto'`` is ``'screening'``, noisy selection and a fit on what
+        was selected, or ``'gd'`` if there are fewer than 400 rows and at most 20 features, or
+        ``'dda'`` with ``sites``; under ``partial_fit`` it is ``'blocks'``, or ``'ftrl'`` if rows
+        may not be kept. ``'frank_wolfe'`` needs a positive ``alpha``, which bounds the l1 norm of
+        the solution. The others take proximal gradients in all features at once. A configured
+        instance such as ``Screening(k=20)`` sets its hyperparameters.
 
     Attributes
     ----------

@@ -59,16 +59,15 @@ class DPLinearRegression(WithInference, PrivateLinearRegressor):
         frame, the parameter a dictionary of pairs by column name. Half the distance is a target's
         unit: give equal units to targets that are to count alike.
     solver : str or Solver, default='auto'
-        The algorithm: ``'auto'``, or one of ``'accmd'``, ``'adaptive_gd'``, ``'adassp'``,
-        ``'blocks'``, ``'dda'``, ``'frank_wolfe'``, ``'ftrl'``, ``'gd'``, ``'one_step'``, ``'ppm'``,
-        ``'screening'``, ``'spider'``, ``'svrg'`` and ``'tracked_gd'`` (see :mod:`skdp.solvers`).
-        ``'auto'`` is ``'tracked_gd'`` for preconditioned rows, ``'frank_wolfe'`` for an l1 ball or
-        simplex and many features, ``'dda'`` with ``sites``, else ``'gd'``; under ``partial_fit``
-        it is ``'blocks'``, or if rows may not be kept ``'ftrl'``, for an l1 ball or simplex
-        ``'frank_wolfe'``. ``'adassp'``, ``'one_step'`` and ``'screening'`` take the squared loss
-        only; the latter a constraint on each coefficient alone, the others none. ``'one_step'`` is
-        the one with ``inference_``. A configured instance such as
-        ``TrackedGD(steps=50)`` sets its hyperparameters.
+        The algorithm: ``'auto'``, or one of
+        {solvers}
+        (see :mod:`skdp.solvers`). ``'auto'`` is ``'tracked_gd'`` for preconditioned rows,
+        ``'frank_wolfe'`` for an l1 ball or simplex and many features, ``'dda'`` with ``sites``,
+        else ``'gd'``; under ``partial_fit`` it is ``'blocks'``, or if rows may not be kept
+        ``'ftrl'``, for an l1 ball or simplex ``'frank_wolfe'``. ``'adassp'``, ``'one_step'`` and
+        ``'screening'`` take the squared loss only; the latter a constraint on each coefficient
+        alone, the others none. ``'one_step'`` is the one with ``inference_``. A configured instance
+        such as ``TrackedGD(steps=50)`` sets its hyperparameters.
     precondition : {'auto', 'full'}, IterativeWhitening or None, default='auto'
         Whether to spend a part of the budget on finding coordinates in which the features,
         constant column included, are about white; see

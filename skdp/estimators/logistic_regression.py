@@ -47,18 +47,16 @@ class DPLogisticRegression(WithInference, PrivateLinearClassifier):
         (up to about epsilon = 10), predictions are a little short of balanced. Where counts
         would be drowned in noise, all weights are 1 and a warning says so.
     solver : str or Solver, default='auto'
-        The algorithm: ``'auto'``, or one of ``'accmd'``, ``'adaptive_gd'``, ``'blocks'``,
-        ``'dda'``, ``'dual_averaging'``, ``'frank_wolfe'``, ``'ftrl'``, ``'gd'``,
-        ``'objective_perturbation'``, ``'one_step'``, ``'ppm'``, ``'preconditioned_gd'``,
-        ``'spider'`` and ``'svrg'`` (see :mod:`skdp.solvers`). ``'auto'`` is ``'dual_averaging'``
-        for preconditioned sparse rows of more than 1000 features, ``'frank_wolfe'`` for an l1 ball
-        or simplex and many features, ``'dda'`` with ``sites``, ``'preconditioned_gd'`` for
-        two classes, and for more with rows enough, but for ``class_weight``, else ``'gd'``; under
-        ``partial_fit`` it is ``'blocks'``, or if rows may not be kept ``'ftrl'``, for an l1 ball or
-        simplex ``'frank_wolfe'``.
+        The algorithm: ``'auto'``, or one of
+        {solvers}
+        (see :mod:`skdp.solvers`). ``'auto'`` is ``'dual_averaging'`` for preconditioned sparse rows
+        of more than 1000 features, ``'frank_wolfe'`` for an l1 ball or simplex and many features,
+        ``'dda'`` with ``sites``, ``'preconditioned_gd'`` for two classes, and for more with rows
+        enough, but for ``class_weight``, else ``'gd'``; under ``partial_fit`` it is ``'blocks'``,
+        or if rows may not be kept ``'ftrl'``, for an l1 ball or simplex ``'frank_wolfe'``.
         ``'objective_perturbation'`` takes two classes. Neither it nor ``'one_step'``, which is the
-        one with ``inference_``, takes an l1 penalty or a constraint.
-        A configured instance such as ``GD(steps=50)`` sets its hyperparameters.
+        one with ``inference_``, takes an l1 penalty or a constraint. A configured instance such as
+        ``GD(steps=50)`` sets its hyperparameters.
     precondition : {'auto', 'diagonal', 'full', 'wide'}, Preconditioner or None, default='auto'
         Whether a tenth of the budget goes to bringing the rows to coordinates in which noise hurts
         less: centred and scaled (``'diagonal'``), also whitened (``'full'``), or left as they are

@@ -62,13 +62,12 @@ class DPPoissonRegressor(WithInference, PrivateLinearRegressor):
         Exposures in ``sample_weight`` count up to this, in [1e-50, 1e50]; larger ones count as
         this one. A public bound.
     solver : str or Solver, default='auto'
-        The algorithm: ``'auto'``, or one of ``'accmd'``, ``'adaptive_gd'``, ``'blocks'``,
-        ``'dda'``, ``'frank_wolfe'``, ``'ftrl'``, ``'gd'``, ``'one_step'``, ``'ppm'``,
-        ``'preconditioned_gd'``, ``'spider'`` and ``'svrg'`` (see :mod:`skdp.solvers`). ``'auto'``
-        is ``'preconditioned_gd'``, ``'gd'`` under a constraint, or ``'dda'`` with ``sites``; under
-        ``partial_fit`` it is ``'blocks'``, or if rows may not be kept ``'ftrl'``.
-        ``'one_step'`` is the one with ``inference_``. A configured instance such as
-        ``GD(steps=50)`` sets its hyperparameters.
+        The algorithm: ``'auto'``, or one of
+        {solvers}
+        (see :mod:`skdp.solvers`). ``'auto'`` is ``'preconditioned_gd'``, ``'gd'`` under a
+        constraint, or ``'dda'`` with ``sites``; under ``partial_fit`` it is ``'blocks'``, or if
+        rows may not be kept ``'ftrl'``. ``'one_step'`` is the one with ``inference_``. A configured
+        instance such as ``GD(steps=50)`` sets its hyperparameters.
     precondition : {'auto', 'diagonal', 'full', 'wide'}, Preconditioner or None, default='auto'
         Whether a tenth of the budget goes to bringing the rows to coordinates in which noise hurts
         less, as in :class:`skdp.DPLogisticRegression`.

@@ -62,11 +62,11 @@ class DPQuantileRegressor(PrivateLinearRegressor):
         and up to half of it if rows are few; where they are too few for any, the model predicts 0,
         with a warning.
     solver : str or Solver, default='auto'
-        The algorithm: ``'auto'``, or one of ``'adaptive_gd'``, ``'blocks'``, ``'dda'``,
-        ``'ftrl'``, ``'gd'``, ``'ppm'`` and ``'quantile_gd'`` (see :mod:`skdp.solvers`). ``'auto'``
-        is ``'quantile_gd'``, or ``'dda'`` with ``sites``; under ``partial_fit`` it is
-        ``'blocks'``, or ``'ftrl'`` if rows may not be kept. The loss is not smooth, as the others
-        need it.
+        The algorithm: ``'auto'``, or one of
+        {solvers}
+        (see :mod:`skdp.solvers`). ``'auto'`` is ``'quantile_gd'``, or ``'dda'`` with ``sites``;
+        under ``partial_fit`` it is ``'blocks'``, or ``'ftrl'`` if rows may not be kept. The loss is
+        not smooth, as the others need it.
     precondition : {'auto', 'full'}, IterativeWhitening or None, default='auto'
         Whether rows are brought to private coordinates in which noise hurts less: by default where
         rows are enough and there is no penalty.

@@ -55,19 +55,17 @@ class DPSVMClassifier(PrivateLinearClassifier):
         inverse of its own. A row has the weight of its own label against every class (with more
         than two classes LinearSVC weighs only the rows of the class compared with the rest).
     solver : str or Solver, default='auto'
-        The algorithm: ``'auto'``, or one of ``'accmd'``, ``'adaptive_gd'``, ``'blocks'``,
-        ``'dda'``, ``'dual_averaging'``, ``'frank_wolfe'``, ``'ftrl'``, ``'gd'``,
-        ``'objective_perturbation'``, ``'ppm'``, ``'spider'`` and ``'svrg'`` (see
-        :mod:`skdp.solvers`). ``'auto'`` is ``'dual_averaging'`` for preconditioned sparse rows of
-        more than 1000 features, ``'frank_wolfe'`` for an l1 ball or simplex and many features,
+        The algorithm: ``'auto'``, or one of
+        {solvers}
+        (see :mod:`skdp.solvers`). ``'auto'`` is ``'dual_averaging'`` for preconditioned sparse rows
+        of more than 1000 features, ``'frank_wolfe'`` for an l1 ball or simplex and many features,
         ``'dda'`` with ``sites``, else ``'gd'``, whose bounds are blind for labels for two classes
         with many rows; under ``partial_fit`` it is ``'blocks'``, or if rows may not be kept
-        ``'ftrl'``, for an l1 ball or simplex ``'frank_wolfe'``. The plain hinge loss is not
-        smooth, which leaves ``'adaptive_gd'``, ``'blocks'``, ``'dda'``, ``'dual_averaging'``,
-        ``'ftrl'``, ``'gd'`` and ``'ppm'``. ``'objective_perturbation'`` takes
-        two classes, and neither an l1 penalty nor a constraint. A solver that asks for more than
-        the problem offers refuses before anything is spent. A configured instance such as
-        ``GD(steps=50)`` sets its hyperparameters.
+        ``'ftrl'``, for an l1 ball or simplex ``'frank_wolfe'``. The plain hinge loss is not smooth,
+        which leaves ``'adaptive_gd'``, ``'blocks'``, ``'dda'``, ``'dual_averaging'``, ``'ftrl'``,
+        ``'gd'`` and ``'ppm'``. ``'objective_perturbation'`` takes two classes, and neither an l1
+        penalty nor a constraint. A solver that asks for more than the problem offers refuses before
+        anything is spent. A configured instance such as ``GD(steps=50)`` sets its hyperparameters.
     precondition : {'auto', 'diagonal', 'full', 'wide'}, Preconditioner or None, default='auto'
         Whether a tenth of the budget goes to bringing the rows to coordinates in which noise hurts
         less: centred and scaled (``'diagonal'``), also whitened (``'full'``), or left as they are
