@@ -272,18 +272,12 @@ def fill(page, blocks):
 
 
 def fill_page(path, fits):
-    """Write tables into the page.
-
-    Raw columns have a block of their own, which stays as it is if they were not measured.
-    """
+    """Write tables into the page: all data sets but those of raw columns, which it has in words."""
     path = Path(path)
-    raw = [f for f in fits if f.data in RAW]
     others = [f for f in fits if f.data not in RAW]
     blocks = {
         "scores by epsilon": summary(others),
         "probabilities and times": probabilities_and_times(others, 1.0),
         "methods at epsilon 1": comparison(others, 1.0),
     }
-    if raw:
-        blocks["raw columns"] = summary(raw, ("skdp", "scaled"))
     path.write_text(fill(path.read_text(), blocks))
