@@ -219,27 +219,6 @@ def summary(fits, methods=("skdp",)):
     return grid(header, rows)
 
 
-def probabilities_and_times(fits, epsilon):
-    """A row a data set: log-losses, calibration, times and passes at one epsilon."""
-    columns = [
-        *(("log_loss", method) for method in ("skdp", "exact", "frequencies")),
-        *(("calibration_error", method) for method in ("skdp", "exact")),
-        *(("seconds", method) for method in ("skdp", "exact")),
-        ("passes", "skdp"),
-    ]
-    rows = []
-    for data, own in by_set(fits).items():
-        cells = {
-            (metric, method): cell
-            for metric in METRICS
-            for (_, method, at), cell in results.cells(own, metric).items()
-            if at in (epsilon, None)
-        }
-        rows.append([data, *(shown(cells.get(column), column[0]) for column in columns)])
-    header = [f"{METRICS[metric]}, {NAMES[method].strip('*')}" for metric, method in columns]
-    return grid([f"ε = {epsilon:g}", *header], rows)
-
-
 def comparison(fits, epsilon):
     """A row a data set, a column a method, at one epsilon."""
     fits = [f for f in fits if f.epsilon in (epsilon, None)]
@@ -277,7 +256,6 @@ def fill_page(path, fits):
     others = [f for f in fits if f.data not in RAW]
     blocks = {
         "scores by epsilon": summary(others),
-        "probabilities and times": probabilities_and_times(others, 1.0),
         "methods at epsilon 1": comparison(others, 1.0),
     }
     path.write_text(fill(path.read_text(), blocks))
