@@ -199,8 +199,8 @@ def surely_behind(lead):
     return lead is not None and lead.count > 2 and lead.mean < -2 * lead.error
 
 
-def summary(fits, methods=("skdp",)):
-    """A row a data set and method, a column an epsilon, beside the scores without privacy."""
+def summary(fits):
+    """A row a data set, a column an epsilon, beside the scores without privacy."""
     epsilons = sorted({f.epsilon for f in fits if f.method == "skdp"})
     rows = []
     for data, own in by_set(fits).items():
@@ -209,11 +209,9 @@ def summary(fits, methods=("skdp",)):
         size = [f"{first.n_samples:,}", f"{first.n_features:,}", str(splits(own))]
         many = first.n_classes is not None and first.n_classes > 2
         kind = METRICS[metric] + (f", {first.n_classes} classes" if many else "")
-        for method in methods:
-            name = data if len(methods) == 1 else f"{data}, {NAMES[method].strip('*')}"
-            row = [cells.get((data, method, e)) for e in epsilons]
-            row.append(cells.get((data, "exact", None)))
-            rows.append([name, *size, kind, *(shown(cell, metric) for cell in row)])
+        row = [cells.get((data, "skdp", e)) for e in epsilons]
+        row.append(cells.get((data, "exact", None)))
+        rows.append([data, *size, kind, *(shown(cell, metric) for cell in row)])
     budgets = [f"ε = {e:g}" for e in epsilons]
     header = ["data", "rows", "features", "splits", "score", *budgets, "without privacy"]
     return grid(header, rows)
