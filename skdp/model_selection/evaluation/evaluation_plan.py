@@ -61,7 +61,7 @@ class EvaluationPlan:
 
     @classmethod
     def of(cls, metrics: tuple[str, ...]) -> EvaluationPlan:
-        """Plan of equal parts of what is asked for; what one answer has in it comes together."""
+        """Plan with an equal share for each kind of answer; one may be what several scores need."""
         asked = set(metrics)
         if asked <= {*_OF_REGRESSIONS, *OF_QUANTILES, *OF_EVENTS}:
             last = max(_LAST_SHARES.get(name, 0.0) for name in metrics)
