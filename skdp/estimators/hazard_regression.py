@@ -266,7 +266,7 @@ class DPHazardRegressor(WithInference, RegressorMixin, PrivateLinearModel):
             which that one has the larger score; equal scores count half. Not a number without any.
         """
         name, risk = type(self).__name__, self.predict(X)
-        y = redacted(column_or_1d, as_numbers(name, signed_times(name, y)))
+        y = redacted(column_or_1d, as_numbers(name, redacted(np.asarray, signed_times(name, y))))
         weights = np.ones(len(y)) if sample_weight is None else sample_weight
         weights = redacted(column_or_1d, weights, dtype=np.float64)
         redacted(check_non_negative, weights, "weights of rows")

@@ -135,7 +135,8 @@ class PrivateLinearRegressor(RegressorMixin, PrivateLinearModel, ABC):
         name = type(self).__name__
         if not is_collection(X):
             # Apart, because predictions and targets are refused in words of their own.
-            predicted, y = self.predict(X), self._read_targets(name, y)
+            predicted = self.predict(X)
+            y = self._read_targets(name, redacted(np.asarray, y))
             return float(redacted(self._score_of, y, predicted, sample_weight=sample_weight))
         check_unweighted(name, sample_weight)
         frozen = copy(self)
