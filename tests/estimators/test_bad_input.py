@@ -1,13 +1,15 @@
 """Bad parameters and data are refused in a good sentence that quotes no row, or handled."""
 
 import re
+import warnings
 
 import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+import sklearn
 
-from skdp import DPLinearRegression, DPLogisticRegression, DPSVMClassifier
+from skdp import DPLinearRegression, DPLogisticRegression, DPSVMClassifier, PrivacyLeakWarning
 from skdp.privacy.rows import Chunks
 from skdp.problem.losses import Hinge, Logistic, OneVsRest, Softmax, Squared
 from skdp.solvers import GD
@@ -381,3 +383,54 @@ def test_columns_that_are_not_numbers_are_named():
     with pytest.raises(ValueError, match="not numbers in city, job, name and 1 more") as refused:
         DPLogisticRegression(classes=[0, 1]).fit(frame, Y)
     assert "secret" not in str(refused.value)
+
+
+# Settings of the process and extreme rows change neither the checks nor what is said.
+
+WAYS = {
+    "dense": lambda X, y: (X, y),
+    "sparse": lambda X, y: (sp.csr_array(X), y),
+    "chunks": lambda X, y: (Chunks([(X, y)]),),
+}
+each_way = pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+
+
+@pytest.fixture
+def trusting():
+    """Scikit-learn is told that all data are finite."""
+    with sklearn.config_context(assume_finite=True):
+        yield
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf])
+@pytest.mark.usefixtures("trusting")
+@each_way
+@both
+def test_rows_that_are_not_finite_are_refused_also_if_scikit_learn_trusts_them(make, way, bad):
+    rows = X.copy()
+    rows[7, 1] = bad
+    with pytest.raises(ValueError, match=r"Input X contains (NaN|infinity)"):
+        make().fit(*way(rows, Y))
+    assert sklearn.get_config()["assume_finite"]
+
+
+def test_how_many_labels_differ_is_said_only_where_they_are_read_off():
+    # As many labels as half of the rows: scikit-learn warns from there on.
+    labels = list(range(40))
+    y = np.arange(N) % 40
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        classifier(classes=labels)._open(X, y)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="The number of unique classes")
+        with pytest.warns(PrivacyLeakWarning):
+            classifier(classes=None)._open(X, y)
+
+
+@each_way
+def test_targets_that_double_precision_rounds_to_zero_are_met_in_silence(way):
+    y = np.zeros(N, dtype=np.longdouble)
+    # A plain zero where long double is no longer than double.
+    y[7] = np.finfo(np.longdouble).tiny if np.finfo(np.longdouble).minexp < -2000 else 0.0
+    with np.errstate(all="raise"):
+        regressor()._open(*way(X, y), *([None] if way is WAYS["chunks"] else []))

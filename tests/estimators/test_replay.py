@@ -167,7 +167,7 @@ def test_replay_on_garbage_publishes_the_same(model, data):
         (DPLassoRegressor(feature_bound=1.0, target_bounds=(-5, 15)), real_data),
         (DPPoissonRegressor(epsilon=20.0), count_data),
     ],
-    ids=str,
+    ids=lambda value: getattr(value, "__name__", str(value)),
 )
 def test_replay_with_weights_publishes_the_same(model, data):
     weights = np.random.default_rng(0).uniform(0, 3, N)
