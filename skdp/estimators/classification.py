@@ -31,6 +31,7 @@ from ..validation import one_of, shown
 from .base import PrivateLinearModel
 from .choices import planned_mu
 from .partial_fit import advance
+from .publishing import PublishedModel
 from .refusals import of_class_weight, of_classes, refuse
 
 
@@ -94,14 +95,9 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
     n_iter_: np.ndarray
 
     @final
+    @documented_like(PublishedModel._scores)
     def decision_function(self, X: Any) -> np.ndarray:
         """Confidence scores.
-
-        Parameters
-        ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features), or dask collection
-            Features. For a dask array or dataframe the result is a dask array, computed when it is
-            asked for.
 
         Returns
         -------
@@ -114,14 +110,9 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
         return scores.ravel() if scores.shape[1] == 1 else scores
 
     @final
+    @documented_like(PublishedModel._scores)
     def predict(self, X: Any) -> np.ndarray:
         """Predicted class labels.
-
-        Parameters
-        ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features), or dask collection
-            Features. For a dask array or dataframe the result is a dask array, computed when it is
-            asked for.
 
         Returns
         -------

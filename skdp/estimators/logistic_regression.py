@@ -11,6 +11,7 @@ from scipy.special import log_expit, log_softmax
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils._param_validation import Interval
 
+from ..docstrings import documented_like
 from ..privacy.rows.dask_results import lazily
 from ..privacy.rows.dask_rows import is_collection
 from ..privacy.rows.reading import strict_checks
@@ -22,6 +23,7 @@ from ..validation import CLASSIFIERS, keep_parameters, with_advice
 from .base import solvers_but
 from .classification import PrivateLinearClassifier
 from .inference import WithInference
+from .publishing import PublishedModel
 
 
 class DPLogisticRegression(WithInference, PrivateLinearClassifier):
@@ -136,14 +138,9 @@ class DPLogisticRegression(WithInference, PrivateLinearClassifier):
         keep_parameters(self, locals())
 
     @strict_checks()
+    @documented_like(PublishedModel._scores)
     def predict_log_proba(self, X: Any) -> np.ndarray:
         """Logarithms of class probabilities.
-
-        Parameters
-        ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features), or dask collection
-            Features. For a dask array or dataframe the result is a dask array, computed when it is
-            asked for.
 
         Returns
         -------
@@ -158,14 +155,9 @@ class DPLogisticRegression(WithInference, PrivateLinearClassifier):
         return log_softmax(scores, axis=1)
 
     @strict_checks()
+    @documented_like(PublishedModel._scores)
     def predict_proba(self, X: Any) -> np.ndarray:
         """Class probabilities.
-
-        Parameters
-        ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features), or dask collection
-            Features. For a dask array or dataframe the result is a dask array, computed when it is
-            asked for.
 
         Returns
         -------

@@ -118,6 +118,14 @@ class PublishedModel(ABC):
     @final
     @strict_checks()
     def _scores(self, X: Any) -> np.ndarray:
+        """Linear scores of rows.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n_samples, n_features), or dask collection
+            Features. For a dask array or dataframe the result is a dask array, computed when it is
+            asked for.
+        """
         check_is_fitted(self)
         if isinstance(X, Chunks):
             raise ValueError(

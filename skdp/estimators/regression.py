@@ -33,6 +33,7 @@ from ..validation import PAIR, one_of, shown
 from .base import PrivateLinearModel
 from .partial_fit import advance
 from .plain_models import clipped_regressor
+from .publishing import PublishedModel
 
 # Epsilon from which scikit-learn's checks of scores, on 200 rows, hold in every fit.
 _SHOWS_FEW_ROWS = 100.0
@@ -87,16 +88,11 @@ class PrivateLinearRegressor(RegressorMixin, PrivateLinearModel, ABC):
     n_iter_: int
 
     @final
+    @documented_like(PublishedModel._scores)
     def predict(self, X: Any) -> np.ndarray:
         """Predicted targets, clipped to ``target_bounds_`` if ``clip_predictions``.
 
         ``X @ coef_ + intercept_``, or the exponential of that for a log-linear model.
-
-        Parameters
-        ----------
-        X : array-like or CSR matrix of shape (n_samples, n_features), or dask collection
-            Features. For a dask array or dataframe the result is a dask array, computed when it is
-            asked for.
 
         Returns
         -------
