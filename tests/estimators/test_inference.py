@@ -150,9 +150,10 @@ def test_the_summary_names_features_and_says_what_was_clipped():
     pandas = pytest.importorskip("pandas")
     X = rows()
     frame = pandas.DataFrame(X, columns=["age", "a<b", "rent"])
-    found = linear().fit(frame, target(X)).inference_
+    model = linear().fit(frame, target(X))
+    found = model.inference_
     assert found.names == ("age", "a<b", "rent", "const")
-    text, html = str(found.summary()), found.summary(alpha=0.1)._repr_html_()
+    text, html = str(model.summary()), found.summary(alpha=0.1)._repr_html_()
     for said in ("age", "const", "std err", "[0.025", "targets clipped", "3,000 rows", "privacy"):
         assert said in text
     assert "<td" in html
