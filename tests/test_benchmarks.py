@@ -232,6 +232,7 @@ def test_minima_of_the_solver_matrix_are_those_of_scikit_learn(piece, tiny):
 
 @pytest.mark.nightly
 @pytest.mark.filterwarnings("ignore:.*'frank_wolfe' needs a bounded set:UserWarning")
+@pytest.mark.filterwarnings("ignore::skdp.UnresolvedWarning")
 def test_docstrings_name_the_solvers_that_are_taken_and_no_others(piece, tiny):
     solvers = piece("solvers")
     for name, model in solvers.MODELS.items():
