@@ -131,7 +131,6 @@ class MinimumAnswer(Answer):
         return out.reshape(answers.shape[self.given.ndim :])
 
     def again(self, which: int, count: int, noise: SecretNoise) -> np.ndarray:
-        """Fresh minimisers."""
         rows, mechanism = self.sides[which], self.mechanism
         found = (
             self.query.evaluate_under(rows, mechanism.perturbation(noise)) for _ in range(count)

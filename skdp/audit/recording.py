@@ -234,7 +234,6 @@ class _TapedAnswers(StreamAnswers):
             tape.note_sums(opening.sums, opening.noise_scale, self._given, self._exact)
 
     def answer(self, request: StreamRequest) -> np.ndarray:
-        """A fresh or a recorded release."""
         query = self._opening.query(request)
 
         def fresh() -> np.ndarray:

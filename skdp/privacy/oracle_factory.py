@@ -30,21 +30,13 @@ _factory: ContextVar[OracleFactory] = ContextVar("oracle_factory", default=Priva
 
 @dataclass(frozen=True)
 class PrivacyTerms:
-    """Public terms on which rows are asked.
+    """Public terms on which rows are asked."""
 
-    Parameters
-    ----------
-    epsilon, delta : float
-        The whole budget.
-    adjacency : Adjacency
-        Neighbouring relation.
-    calculus : Calculus, default=GaussianDP()
-        Adds up what is charged.
-    """
-
+    # The whole budget.
     epsilon: float
     delta: float
     adjacency: Adjacency
+    # Adds up what is charged.
     calculus: Calculus = field(default_factory=GaussianDP)
 
     @final

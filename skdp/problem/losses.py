@@ -378,7 +378,6 @@ class Huber(_OfResiduals):
         return self.delta
 
     def value(self, y: np.ndarray, z: np.ndarray) -> np.ndarray:
-        """Loss of each row."""
         r = z - y
         c = np.clip(r, -self.delta, self.delta)
         return c * (r - 0.5 * c)
@@ -426,7 +425,6 @@ class Tukey(_OfResiduals):
         return 16.0 * self.width / (25.0 * sqrt(5.0))
 
     def value(self, y: np.ndarray, z: np.ndarray) -> np.ndarray:
-        """Loss of each row."""
         r = np.clip(z - y, -self.width, self.width)
         square = np.square(r / self.width)
         # c^2 (1 - (1 - u^2)^3), multiplied out because 1 - (1 - u^2) would cancel.
@@ -609,7 +607,6 @@ class Poisson(Loss):
         return np.where(z < 0, self.mean(z), 0.0)
 
     def value(self, y: np.ndarray, z: np.ndarray) -> np.ndarray:
-        """Loss of each row."""
         return self.mean(z) + np.maximum(z, 0.0) - y * z
 
     def derivative(self, y: np.ndarray, z: np.ndarray) -> np.ndarray:
@@ -686,7 +683,6 @@ class HuberisedHinge(_OfTwoClasses):
         return 0.5 / self.width
 
     def value(self, y: np.ndarray, z: np.ndarray) -> np.ndarray:
-        """Loss of each row."""
         away = 1.0 + self.width + (1.0 - 2.0 * y) * z
         curved = np.clip(away, 0.0, 2.0 * self.width)
         return curved / (2.0 * self.width) * (away - 0.5 * curved)

@@ -147,7 +147,6 @@ class AdaptiveGD(Solver):
         )
 
     def check(self, problem: Problem) -> None:
-        """Refuse hyperparameters outside their range, and an unbounded loss without a clip."""
         params = self.get_params()
         check_hyperparameters(_HYPERPARAMETERS, params, "AdaptiveGD")
         check_clip("AdaptiveGD", self.clip, problem)
@@ -163,7 +162,6 @@ class AdaptiveGD(Solver):
             )
 
     def solve(self, problem: Problem, oracle: Oracle, rng: np.random.Generator) -> Solution:
-        """Minimise the problem; deterministic given the oracle's answers."""
         del rng
         self.check(problem)
         budget = oracle.budget

@@ -150,7 +150,6 @@ class FrankWolfe(OnlineFrankWolfe):
     bounded_streams: ClassVar[bool] = True
 
     def check(self, problem: Problem) -> None:
-        """Refuse hyperparameters outside their range, and problems that it cannot bound."""
         name, problem = type(self).__name__, in_default_ball(problem)
         check_hyperparameters(_HYPERPARAMETERS, self.get_params(), name)
         ways = ways_of(problem)
@@ -193,7 +192,6 @@ class FrankWolfe(OnlineFrankWolfe):
         return words_on_radius(problem)
 
     def solve(self, problem: Problem, oracle: Oracle, rng: np.random.Generator) -> Solution:
-        """Minimise the problem; deterministic given the oracle's answers."""
         del rng
         self.check(problem)
         problem = in_default_ball(problem)

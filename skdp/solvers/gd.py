@@ -148,7 +148,6 @@ class GD(Solver):
         return self.batch_size is None
 
     def check(self, problem: Problem) -> None:
-        """Refuse hyperparameters outside their range, and an unbounded loss without a clip."""
         check_hyperparameters(_HYPERPARAMETERS, self.get_params(), "GD")
         check_clip("GD", self.clip, problem)
         check_batch_size("GD", self.batch_size, problem)
@@ -177,7 +176,6 @@ class GD(Solver):
         return reserve("GD", *sizes, problem, epsilon, delta, adjacency)
 
     def solve(self, problem: Problem, oracle: Oracle, rng: np.random.Generator) -> Solution:
-        """Minimise the problem; deterministic given the oracle's answers."""
         del rng
         self.check(problem)
         if self.batch_size is None:

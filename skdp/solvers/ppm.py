@@ -96,7 +96,6 @@ class PPM(Solver):
     schedule: str | tuple[float, ...] = "uniform"
 
     def check(self, problem: Problem) -> None:
-        """Refuse hyperparameters outside their range, and an unbounded loss without a clip."""
         check_hyperparameters(_HYPERPARAMETERS, self.get_params(), "PPM")
         check_clip("PPM", self.clip, problem)
         if self._shares().size != self.stages:
@@ -106,7 +105,6 @@ class PPM(Solver):
             )
 
     def solve(self, problem: Problem, oracle: Oracle, rng: np.random.Generator) -> Solution:
-        """Minimise the problem; deterministic given the oracle's answers."""
         del rng
         self.check(problem)
         budget = oracle.budget

@@ -106,7 +106,6 @@ class Screening(Solver):
     preconditions: ClassVar[bool] = True
 
     def check(self, problem: Problem) -> None:
-        """Refuse hyperparameters outside their range, and problems without such a shape."""
         check_hyperparameters(_HYPERPARAMETERS, self.get_params(), "Screening")
         name = type(problem.loss).__name__
         if problem.loss.vector_targets:
@@ -144,7 +143,6 @@ class Screening(Solver):
         return GaussianDP() if all_fit else ZeroConcentratedDP()
 
     def solve(self, problem: Problem, oracle: Oracle, rng: np.random.Generator) -> Solution:
-        """Minimise the problem; deterministic given the oracle's answers and public randomness."""
         self.check(problem)
         budget, d = oracle.budget, problem.n_features
         k = 2 * ceil(0.3 * sqrt(problem.n_samples * budget.mu)) if self.k is None else self.k

@@ -196,7 +196,6 @@ class Spider(Solver):
         )
 
     def check(self, problem: Problem) -> None:
-        """Refuse hyperparameters outside their range, and losses that are not smooth."""
         check_hyperparameters(_HYPERPARAMETERS, self.get_params(), "Spider")
         loss = problem.loss
         if isinf(loss.smoothness):
@@ -211,7 +210,6 @@ class Spider(Solver):
             )
 
     def solve(self, problem: Problem, oracle: Oracle, rng: np.random.Generator) -> Solution:
-        """Minimise the problem; deterministic given the oracle's answers."""
         del rng
         self.check(problem)
         if self.gamma is not None:

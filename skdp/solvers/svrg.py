@@ -166,7 +166,6 @@ class SVRG(Solver):
         return self.batch_size is None
 
     def check(self, problem: Problem) -> None:
-        """Refuse hyperparameters outside their range, and losses that are not smooth."""
         check_hyperparameters(_HYPERPARAMETERS, self.get_params(), "SVRG")
         loss = problem.loss
         if isinf(loss.smoothness):
@@ -192,7 +191,6 @@ class SVRG(Solver):
         return reserve("SVRG", *sizes, problem, epsilon, delta, adjacency)
 
     def solve(self, problem: Problem, oracle: Oracle, rng: np.random.Generator) -> Solution:
-        """Minimise the problem; deterministic given the oracle's answers."""
         del rng
         self.check(problem)
         rule = self._rule(problem, oracle.budget.mu)

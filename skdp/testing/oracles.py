@@ -163,7 +163,6 @@ class _Answers(StreamAnswers):
         self._answered = answered
 
     def answer(self, request: StreamRequest) -> np.ndarray:
-        """The answer by the function."""
         found: np.ndarray = self._answered(request, self._opening.query(request))
         return found
 

@@ -69,22 +69,13 @@ _LARGEST_EXPONENT = 500.0
 
 @dataclass(frozen=True)
 class SampledReleases:
-    """Sampled releases of one kind.
+    """Sampled releases of one kind."""
 
-    Parameters
-    ----------
-    rate : float
-        Sampling rate, in (0, 1].
-    noise_multiplier : float
-        Standard deviation of the noise in units of the bound on a row.
-    count : int
-        How many.
-    adjacency : Adjacency
-        Neighbouring relation.
-    """
-
+    # Sampling rate, in (0, 1].
     rate: float
+    # Standard deviation of the noise in units of the bound on a row.
     noise_multiplier: float
+    # How many.
     count: int
     adjacency: Adjacency
 

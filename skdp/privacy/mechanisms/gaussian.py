@@ -35,11 +35,9 @@ class GaussianMechanism(Mechanism):
         return cls(sensitivity, sensitivity / sqrt(spend.amount) * ROUND_UP)
 
     def event(self, query: str) -> GaussianEvent:
-        """The fact to charge for one release."""
         return GaussianEvent(
             query=query, sensitivity=self.sensitivity, noise_scale=self.noise_scale
         )
 
     def randomize(self, value: np.ndarray, noise: SecretNoise) -> np.ndarray:
-        """``value`` plus fresh noise."""
         return noisy_on_grid(value, self.sensitivity, self.noise_scale, noise)

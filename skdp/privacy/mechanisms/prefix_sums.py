@@ -56,11 +56,6 @@ class PrefixSumMechanism(ABC):
     comes on top of that of the last sum before. A generous length is cheaper: with each factor of
     10 the errors of the Toeplitz mechanisms grow by about log(10) / pi = 0.73 only.
 
-    Parameters
-    ----------
-    length : int
-        Number of terms, at least 1. Public, and fixed in advance.
-
     Raises
     ------
     ValueError
@@ -74,6 +69,7 @@ class PrefixSumMechanism(ABC):
     - Nothing here is learned from data.
     """
 
+    # Number of terms, at least 1. Public, and fixed in advance.
     length: int
 
     def __post_init__(self) -> None:

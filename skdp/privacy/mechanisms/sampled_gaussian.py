@@ -20,33 +20,23 @@ from .noise_grid import noisy_on_grid
 class SampledGaussian(PerturbingMechanism):
     """Draws rows from the secret noise source, then adds normal noise to each coordinate.
 
-    Parameters
-    ----------
-    n_samples : int
-        Number of rows, public.
-    sampling_rate : float
-        Probability with which a row is drawn.
-    sensitivity : float
-        Most that a neighbour can move the answer, if the row in question is drawn.
-    noise_scale : float
-        Standard deviation of the noise.
-    adjacency : Adjacency
-        Neighbouring relation.
-    sites : tuple, optional
-        Names of the sites of whose rows there is an answer each, and noise on each. Who is asked is
-        public; who is drawn is not.
-
     Guarantees
     ----------
     - See :mod:`skdp.privacy.accounting.subsampling`, site by site if there are several. A row is
       drawn with a probability of at most the rate.
     """
 
+    # Number of rows, public.
     n_samples: int
+    # Probability with which a row is drawn.
     sampling_rate: float
+    # Most that a neighbour can move the answer, if the row in question is drawn.
     sensitivity: float
+    # Standard deviation of the noise.
     noise_scale: float
     adjacency: Adjacency
+    # Names of the sites of whose rows there is an answer each, and noise on each. Who is asked is
+    # public; who is drawn is not.
     sites: tuple[Hashable, ...] | None = None
 
     @classmethod
@@ -87,5 +77,4 @@ class SampledGaussian(PerturbingMechanism):
         return noise.chosen(self.n_samples, self.sampling_rate)
 
     def randomize(self, value: np.ndarray, noise: SecretNoise) -> np.ndarray:
-        """``value`` plus fresh noise."""
         return noisy_on_grid(value, self.sensitivity, self.noise_scale, noise)

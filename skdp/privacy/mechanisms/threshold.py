@@ -23,18 +23,6 @@ class ThresholdMechanism(Mechanism):
     most so many cells are theirs alone. What is not published is -inf, and who publishes names has
     to leave it out.
 
-    Parameters
-    ----------
-    sensitivity : float
-        Most that the counts can move in l2, over all cells that there might be.
-    noise_scale : float
-        Standard deviation of the noise.
-    columns : int
-        Number of tables.
-    threshold_delta : float
-        Largest probability with which a cell is published that one person alone is in, whichever
-        it is.
-
     Guarantees
     ----------
     - The cells that are published, with their noisy counts, are what a (sensitivity /
@@ -44,9 +32,14 @@ class ThresholdMechanism(Mechanism):
       many.
     """
 
+    # Most that the counts can move in l2, over all cells that there might be.
     sensitivity: float
+    # Standard deviation of the noise.
     noise_scale: float
+    # Number of tables.
     columns: int
+    # Largest probability with which a cell is published that one person alone is in, whichever it
+    # is.
     threshold_delta: float
 
     @classmethod
@@ -71,7 +64,6 @@ class ThresholdMechanism(Mechanism):
         return 1.0 + max(noise, 0.0) + spacing(self.sensitivity, self.noise_scale, 1)
 
     def event(self, query: str) -> ThresholdEvent:
-        """The fact to charge for one release."""
         return ThresholdEvent(
             query=query,
             sensitivity=self.sensitivity,

@@ -182,7 +182,6 @@ class GradientQuery(Summed):
         return total
 
     def public(self) -> tuple[object, ...]:
-        """w, the bound, and whether it is blind for labels."""
         return (self.w, self.bound, self.label_blind)
 
     def of_block(self, block: BoundedBlock, z: np.ndarray) -> np.ndarray:
@@ -277,13 +276,11 @@ class GradientNormQuery(GaussianQuery):
         return self.gradient.sensitivity(adjacency)
 
     def evaluate(self, rows: RowStore) -> np.ndarray:
-        """The exact norm."""
         # In units of the bound, because squares of what is far from 1 overflow or underflow.
         unit = self.gradient.bound
         return np.asarray(unit * np.linalg.norm(self.gradient.evaluate(rows) / unit))
 
     def public(self) -> tuple[object, ...]:
-        """w and the bound."""
         return self.gradient.public()
 
 
@@ -319,7 +316,6 @@ class InterceptGradientQuery(Summed):
         return two_sided(kept(clip, self.problem.n_samples))
 
     def public(self) -> tuple[object, ...]:
-        """Public inputs: weights, clip and shrinkage."""
         return (self.w, self.clip, self.shrunk)
 
     def _of_block(self, block: BoundedBlock) -> np.ndarray:

@@ -23,25 +23,16 @@ _FARTHEST, _NEAREST = 1e300, 1e-280
 
 @dataclass(frozen=True, eq=False)
 class RowMetric:
-    """A number for each prediction, in a public range.
+    """A number for each prediction, in a public range."""
 
-    Parameters
-    ----------
-    name : str
-        For transcripts.
-    range : tuple of float
-        Low and high end, finite and apart. What is not a number counts as the high end.
-    of : callable
-        The number of each row of a block, shape (m,): a function of that row, of what the model
-        says of it, and of ``facts``. The query clips it to the range, so that nothing else rests
-        on it.
-    facts : tuple, default=()
-        Public numbers that it depends on.
-    """
-
+    # For transcripts.
     name: str
+    # Low and high end, finite and apart. What is not a number counts as the high end.
     range: tuple[float, float]
+    # The number of each row of a block, shape (m,): a function of that row, of what the model says
+    # of it, and of ``facts``. The query clips it to the range, so that nothing else rests on it.
     of: Callable[[PredictedBlock], np.ndarray]
+    # Public numbers that it depends on.
     facts: tuple[object, ...] = ()
 
 
@@ -308,13 +299,6 @@ def _power(bound: float, exponent: int) -> float:
 class MetricMeansQuery(UnitMoments):
     """Moments of bounded metrics of predictions, each clipped to its range and brought to [-1, 1].
 
-    Parameters
-    ----------
-    metrics : tuple of RowMetric
-        At least one.
-    n_samples : int
-        Number of rows n to divide by.
-
     Raises
     ------
     ValueError
@@ -328,7 +312,9 @@ class MetricMeansQuery(UnitMoments):
 
     name: ClassVar[str] = "metric_means"
 
+    # At least one.
     metrics: tuple[RowMetric, ...]
+    # Number of rows n to divide by.
     n_samples: int
 
     def __post_init__(self) -> None:
@@ -347,7 +333,6 @@ class MetricMeansQuery(UnitMoments):
         return len(self.metrics)
 
     def public(self) -> tuple[object, ...]:
-        """Names of the metrics and what they depend on."""
         return tuple(content for m in self.metrics for content in (m.name, *m.facts))
 
     def _of_block(self, block: RawBlock) -> np.ndarray:
@@ -369,14 +354,6 @@ class GroupMeansQuery(GaussianQuery):
     [-1, 1], and ``sqrt(2) (u^2 - 3/4)`` for each, as in
     :class:`~skdp.privacy.queries.columns.ColumnMomentsQuery`.
 
-    Parameters
-    ----------
-    means : MetricMeansQuery
-        The metrics, and n.
-    n_groups : int
-        Number of groups G, encoded 0, ..., G - 1. Rows of others count towards the nearest one,
-        those of no number towards the first.
-
     Guarantees
     ----------
     - Replacing a row moves the answer by at most ``2 sqrt(k) / n``, as much as means of all rows,
@@ -387,7 +364,10 @@ class GroupMeansQuery(GaussianQuery):
 
     name: ClassVar[str] = "group_means"
 
+    # The metrics, and n.
     means: MetricMeansQuery
+    # Number of groups G, encoded 0, ..., G - 1. Rows of others count towards the nearest one, those
+    # of no number towards the first.
     n_groups: int
 
     @property
@@ -402,7 +382,6 @@ class GroupMeansQuery(GaussianQuery):
 
     @property
     def rounding(self) -> float:
-        """Margin for rounding, that of the means."""
         return self.means.rounding
 
     def evaluate(self, rows: RowStore) -> np.ndarray:
@@ -410,7 +389,6 @@ class GroupMeansQuery(GaussianQuery):
         return rows.sum(self._of_block) / self.means.n_samples
 
     def public(self) -> tuple[object, ...]:
-        """Number of groups, names and fields of the metrics."""
         return (self.n_groups, *self.means.public())
 
     def parts(self, answer: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:

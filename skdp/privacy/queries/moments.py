@@ -65,7 +65,6 @@ class RowMeansQuery(Summed):
         return (sqrt(2.0) if self.one_sided else 2.0) * norm, norm
 
     def public(self) -> tuple[object, ...]:
-        """The norm bound, whether rows are one-sided, and the number of classes."""
         return (self.problem.bounds.row_norm, self.one_sided, self.n_classes)
 
     def _of_block(self, block: BoundedBlock) -> np.ndarray:
@@ -109,7 +108,6 @@ class MomentsQuery(Summed):
         return sqrt(2.0) * square, square
 
     def public(self) -> tuple[object, ...]:
-        """The norm bound and which part is asked for."""
         return (self.problem.bounds.row_norm, self.full)
 
     def matrix(self, answer: np.ndarray) -> np.ndarray:
@@ -179,7 +177,6 @@ class NormalEquationsQuery(Summed):
         return sqrt(2.0) * (1 + c) * square, sqrt(1 + 2 * c) * square
 
     def public(self) -> tuple[object, ...]:
-        """The norm bound and the balance."""
         return (self.problem.bounds.row_norm, self.balance)
 
     @property

@@ -304,7 +304,6 @@ class ScoreAndCurvatureQuery(Summed):
 
     @property
     def extents(self) -> tuple[float, float]:
-        """Most that vectors are apart and long, as above."""
         alpha, c = self.influence.curvature, self.balance
         sizes = alpha, self.influence.score, self.weight
         if not all(LEAST_BOUND <= size <= _LARGEST for size in sizes):
@@ -317,11 +316,9 @@ class ScoreAndCurvatureQuery(Summed):
         return apart * alpha, sqrt(1 + 2 * c) * alpha
 
     def evaluate(self, rows: RowStore) -> np.ndarray:
-        """The exact means as a vector."""
         return self._finished(unshortened(rows, self.problem).sum(self._of_block))
 
     def public(self) -> tuple[object, ...]:
-        """Model, coordinates, scale, bounds and balance."""
         of = self.influence
         return (of.w, of.matrix, of.scale, of.curvature, of.score, self.balance)
 
@@ -442,14 +439,12 @@ class ScoreMomentsQuery(Summed):
         return sqrt(2.0) * hypot(square, share), hypot(square, sqrt(2.0) * share)
 
     def evaluate(self, rows: RowStore) -> np.ndarray:
-        """The exact means as a vector."""
         if rows.unit is PrivacyUnit.ROW:
             return self._finished(unshortened(rows, self.problem).sum(self._of_block))
         bounded = unshortened(rows.by_unit(), self.problem)
         return self._finished(bounded.sum_of_units(self._by_piece, self._of_units))
 
     def public(self) -> tuple[object, ...]:
-        """Models, coordinates, scale, bounds and the factor."""
         of = self.influence
         return (of.w, of.matrix, of.scale, of.curvature, of.score, self.w, self.of_shares)
 

@@ -86,7 +86,6 @@ class ScoreScaleQuery(Summed):
         return float(np.linalg.norm(self.reach - self.least)), self.reach * sqrt(self.scales.size)
 
     def public(self) -> tuple[object, ...]:
-        """Model, scales and reach."""
         return (self.w, self.scales, self.reach)
 
     def _of_block(self, block: BoundedBlock) -> np.ndarray:

@@ -23,17 +23,11 @@ _EPS = float(np.finfo(np.float64).eps)
 
 @dataclass(frozen=True, eq=False)
 class Best(GumbelQuery):
-    """The candidates with the best scores, which are functions of a sum over the rows.
+    """The candidates with the best scores, which are functions of a sum over the rows."""
 
-    Parameters
-    ----------
-    problem : Problem
-        Loss, weights of the classes and public bounds.
-    w : ndarray
-        Where, in the shape of the problem; public.
-    """
-
+    # Loss, weights of the classes and public bounds.
     problem: Problem
+    # Where, in the shape of the problem; public.
     w: np.ndarray
 
     @property
@@ -42,7 +36,6 @@ class Best(GumbelQuery):
         return of_sum(self.problem.n_actual, 1.5)
 
     def evaluate(self, rows: RowStore) -> np.ndarray:
-        """The exact score of every candidate."""
         return self._scores(rows.bounded(self.problem.bounds).sum(self._of_block))
 
     @abstractmethod
@@ -121,7 +114,6 @@ class SelectionQuery(Best):
         return sums if self.signed else np.abs(sums)
 
     def public(self) -> tuple[object, ...]:
-        """All that the query says."""
         return (self.w, self.clip, self.entry, self.candidates, self.k, self.signed)
 
     def _of_block(self, block: BoundedBlock) -> np.ndarray:
@@ -222,7 +214,6 @@ class VertexQuery(Best):
         return np.concatenate([scores, nowhere]) + self.known
 
     def public(self) -> tuple[object, ...]:
-        """All that the query says."""
         known = np.empty(0) if self.known is None else self.known
         return (self.w, self.clip, self.entry, self.two_sided, known, self.shrunk)
 
@@ -281,7 +272,6 @@ class ResidualQuantileQuery(Best):
         return -np.abs(total)
 
     def public(self) -> tuple[object, ...]:
-        """All that the query says."""
         return (self.w, self.edges, self.share, self.sizes)
 
     def _of_block(self, block: BoundedBlock) -> np.ndarray:

@@ -33,19 +33,6 @@ class StreamTerm(Query):
     shrinking ``r_i``. The answer for several rows is the sum of those for each, so a batch may be
     asked in pieces.
 
-    Parameters
-    ----------
-    problem : Problem
-        Loss and public bounds.
-    w : ndarray
-        Where; public.
-    before : ndarray or None
-        The point w_0; public.
-    index : float
-        The weight k; with 0 the vector is the gradient at w.
-    clip : float
-        Bound on the vector, in units of ``row_norm * max_weight``.
-
     Raises
     ------
     ValueError
@@ -54,10 +41,15 @@ class StreamTerm(Query):
 
     takes_units: ClassVar[bool] = False
 
+    # Loss and public bounds.
     problem: Problem
+    # Where; public.
     w: np.ndarray
+    # The point w_0; public.
     before: np.ndarray | None
+    # The weight k; with 0 the vector is the gradient at w.
     index: float
+    # Bound on the vector, in units of ``row_norm * max_weight``.
     clip: float
 
     def __post_init__(self) -> None:
@@ -87,7 +79,6 @@ class StreamTerm(Query):
         return weighted(self.problem, block, r, relatively=True)
 
     def public(self) -> tuple[object, ...]:
-        """The points, the index and the bound."""
         before = self.w if self.before is None else self.before
         return (self.w, before, self.index, self.clip)
 
@@ -204,7 +195,6 @@ class StreamScoresQuery(StreamTerm, GumbelQuery):
         return -sums
 
     def public(self) -> tuple[object, ...]:
-        """The points, the index and the bounds."""
         return (*super().public(), self.entry)
 
     def _of_block(self, block: BoundedBlock) -> np.ndarray:

@@ -275,7 +275,6 @@ class StreamedRows(StreamAnswers):
         self._session, self._pieces = session, self._cut(rows)
 
     def answer(self, request: StreamRequest) -> np.ndarray:
-        """The release after the next ``query.rows`` rows."""
         self._session.ask(request)
         while self._session.missing:
             self._session.read(next(self._pieces))
