@@ -41,13 +41,7 @@ class Calculus(ABC):
     _no_price: ClassVar[str] = "no price for a {}."
 
     def cost(self, event: Event) -> float:
-        """Price in the unit of the calculus, mu^2 unless it is pure, of a single such release.
-
-        Raises
-        ------
-        TypeError
-            If the calculus has no valid price for the event.
-        """
+        """Price in the unit of the calculus, mu^2 unless it is pure, of a single such release."""
         if isinstance(event, NonPrivateEvent):
             return inf
         if isinstance(event, GaussianEvent) and self.gaussian:
@@ -223,11 +217,6 @@ class SubsampledGaussianDP(Calculus):
     limit is what is left for Gaussian releases once the whole block is paid. A ledger takes sampled
     releases of exactly this rate and relation only, each out of the reserve of the largest
     multiplier that is no larger than its own.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is outside its range.
     """
 
     # Probability with which a row is drawn, in (0, 1].

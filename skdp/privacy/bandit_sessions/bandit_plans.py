@@ -22,12 +22,6 @@ class Plan:
     """Plan of a whole run over the users 1, ..., T, so that all of it can be charged at once.
 
     It is public. The session takes care that no more than this is answered.
-
-    Raises
-    ------
-    ValueError
-        If ends do not increase, the clip is not positive and finite, or an end has no answer, or
-        several where they are not gradients or vertices.
     """
 
     # What is released: moments of all users so far; gradients, or vertices of the l1 ball, of the

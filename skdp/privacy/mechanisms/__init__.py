@@ -59,11 +59,6 @@ def prefix_sums_by(option: str, length: int) -> PrefixSumMechanism:
         of all terms; ``'tree'``, the classic.
     length : int
         Number of terms.
-
-    Raises
-    ------
-    ValueError
-        If there is no such mechanism, or there are no terms.
     """
     if option not in PREFIX_SUMS:
         raise ValueError(

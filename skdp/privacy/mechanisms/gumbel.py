@@ -44,11 +44,6 @@ class GumbelMechanism(Mechanism):
         """The least noise for which all choices together cost at most ``spend``.
 
         A spend in mu^2 is twice the zCDP parameter.
-
-        Raises
-        ------
-        ValueError
-            If the sensitivity is not positive and finite, or there is nothing to choose.
         """
         check_sensitivity(cls.__name__, sensitivity)
         if choices < 1:

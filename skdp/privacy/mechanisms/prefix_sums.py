@@ -56,11 +56,6 @@ class PrefixSumMechanism(ABC):
     comes on top of that of the last sum before. A generous length is cheaper: with each factor of
     10 the errors of the Toeplitz mechanisms grow by about log(10) / pi = 0.73 only.
 
-    Raises
-    ------
-    ValueError
-        If there are no terms.
-
     Guarantees
     ----------
     - ``column_norm`` is the largest norm of a column of C, recomputed from the numbers that make
@@ -125,11 +120,6 @@ class PrefixSumMechanism(ABC):
 
         The sensitivity is that of one term, in l2; a neighbour can move ``max_visits`` terms at
         most.
-
-        Raises
-        ------
-        ValueError
-            If the sensitivity is not positive and finite.
         """
         check_sensitivity(type(self).__name__, sensitivity)
         return sensitivity * self.norm(max_visits) / sqrt(spend.amount) * ROUND_UP
@@ -153,13 +143,7 @@ class PrefixSumMechanism(ABC):
     def open(
         self, shape: int | tuple[int, ...], noise_scale: float, noise: SecretNoise
     ) -> PrefixNoise:
-        """Noise for the sums of one stream of terms of this shape.
-
-        Raises
-        ------
-        ValueError
-            If the noise scale is negative or not finite.
-        """
+        """Noise for the sums of one stream of terms of this shape."""
         shape = (shape,) if isinstance(shape, int) else tuple(shape)
         return PrefixNoise(self, shape, noise_scale, noise)
 
@@ -188,11 +172,6 @@ class PrefixNoise(SecretState):
         Standard deviation of the independent normals.
     noise : SecretNoise
         Where normals come from.
-
-    Raises
-    ------
-    ValueError
-        If the noise scale is negative or not finite.
     """
 
     def __init__(
@@ -223,13 +202,7 @@ class PrefixNoise(SecretState):
         return self._mechanism.length - self._taken
 
     def next(self) -> np.ndarray:
-        """Noise to be added to the next sum, a fresh array of the shape of a term.
-
-        Raises
-        ------
-        RuntimeError
-            If all steps are taken: what was charged covers no more; or if a step was interrupted.
-        """
+        """Noise to be added to the next sum, a fresh array of the shape of a term."""
         if not self.left:
             mechanism = self._mechanism
             raise RuntimeError(
@@ -243,13 +216,7 @@ class PrefixNoise(SecretState):
         return out.reshape(self._shape)
 
     def taken_along(self) -> tuple[Any, ...]:
-        """The stream of noise goes on where it was.
-
-        Raises
-        ------
-        RuntimeError
-            If a step was interrupted.
-        """
+        """The stream of noise goes on where it was."""
         self._whole()
         return super().taken_along()
 

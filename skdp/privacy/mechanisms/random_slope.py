@@ -94,11 +94,6 @@ class RandomSlope(PerturbingMechanism):
         """The least noise for which the release costs at most ``spend``.
 
         ``facts`` are further fields of the mechanism.
-
-        Raises
-        ------
-        ValueError
-            If a sensitivity is not positive and finite, or the Jacobian is too large for the spend.
         """
         check_sensitivity(cls.__name__, sensitivity)
         check_sensitivity(cls.__name__, output_sensitivity)

@@ -49,13 +49,7 @@ class SampledGaussian(PerturbingMechanism):
         spend: Spend,
         sites: tuple[Hashable, ...] | None = None,
     ) -> SampledGaussian:
-        """The least noise for which the release would cost the spend if every row took part.
-
-        Raises
-        ------
-        ValueError
-            If the sensitivity is not positive and finite.
-        """
+        """The least noise for which the release would cost the spend if every row took part."""
         noise = GaussianMechanism.calibrated(sensitivity, spend).noise_scale
         return cls(n_samples, sampling_rate, sensitivity, noise, adjacency, sites)
 

@@ -32,11 +32,6 @@ class Trust:
     ``'final_model'``: sites trust each other, and the adversary sees what follows from the sums
     alone. As before without colluders.
     ``'central'``: an aggregator that sees everything and adds the noise.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is outside its range.
     """
 
     # One of the names above.
@@ -106,11 +101,6 @@ class SiteNoise(Mechanism):
         """The least noise for which site i pays at most ``shares[i]`` of the spend.
 
         Shares are in (0, 1], and all the same unless noise is local.
-
-        Raises
-        ------
-        ValueError
-            If too few sites take part for the trust, or the sensitivity is not positive and finite.
         """
         n_active = len(labels)
         if n_active < trust.fewest():

@@ -54,12 +54,6 @@ class GradientQuery(Summed):
         with ``whole_units`` the weights bound rows by 16 times the clip, and the clip of means
         depends on labels.
 
-    Raises
-    ------
-    ValueError
-        If w is not an array of real numbers in the shape of the problem, or a bound is to be blind
-        for labels where no bound over all targets exists, as for the squared loss.
-
     Guarantees
     ----------
     - Under replace-one the exact answer moves by at most ``2 min(clip_norm, lipschitz) / n`` in l2,

@@ -43,11 +43,6 @@ class GradientDifferenceQuery(GaussianQuery):
     The query is ``c + sum_i (difference_i - c) / n``, or, for weighted rows whose number is not
     n, with the public multiple of c that makes it the sum of the differences over n.
 
-    Raises
-    ------
-    ValueError
-        If w0 is not an array of real numbers in the shape of the problem, or equals w.
-
     Guarantees
     ----------
     - Under replace-one the exact answer moves by at most ``2 r / n`` in l2, hence by at most

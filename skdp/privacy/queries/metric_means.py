@@ -299,11 +299,6 @@ def _power(bound: float, exponent: int) -> float:
 class MetricMeansQuery(UnitMoments):
     """Moments of bounded metrics of predictions, each clipped to its range and brought to [-1, 1].
 
-    Raises
-    ------
-    ValueError
-        If a range is so large or so small that numbers cannot be brought to [-1, 1] by it.
-
     Guarantees
     ----------
     - Those of moments hold whatever metrics and models return: what is not a number is at the high

@@ -145,11 +145,6 @@ class NormalEquationsQuery(Summed):
     balance : float
         Weight c of the moments with the targets, in (0, 1].
 
-    Raises
-    ------
-    ValueError
-        If the balance is outside its range, or targets are not bounded.
-
     Guarantees
     ----------
     - Replacing a row moves the answer by at most ``sqrt(2) R^2 (1 + c) / n``, which is less than

@@ -68,11 +68,6 @@ class PerturbedMinimumQuery(PerturbedQuery):
     n times the penalty, scaled down with the loss where it is clipped, with its eigenvalues raised
     to at least ``strength``. The intercept is a part of w, so its curvature is ``strength``.
 
-    Raises
-    ------
-    ValueError
-        If the loss or the penalty is of another kind.
-
     Guarantees
     ----------
     - At any point the gradients of the objectives of two neighbours differ by at most

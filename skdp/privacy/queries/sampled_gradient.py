@@ -31,11 +31,6 @@ class SampledGradientQuery(PerturbedQuery):
     The denominator is the public ``q n``, never the number of rows drawn, which is secret as the
     rows drawn are.
 
-    Raises
-    ------
-    ValueError
-        If the rate is outside its range.
-
     Guarantees
     ----------
     - Given who else is drawn, a row that is drawn contributes a vector in a ball of radius

@@ -257,11 +257,6 @@ class ScoreAndCurvatureQuery(Summed):
     balance : float
         Weight c of the score beside the curvature, in (0, 1].
 
-    Raises
-    ------
-    ValueError
-        If nothing is proved for such a loss, such bounds or such a balance.
-
     Guarantees
     ----------
     - Squared loss: replacing a row moves the answer by at most ``sqrt(2) alpha (1 + c) / n``, so
@@ -398,11 +393,6 @@ class ScoreMomentsQuery(Summed):
         Model at which scores are taken.
     of_shares : float
         Factor of the shares, at least 0.
-
-    Raises
-    ------
-    ValueError
-        If nothing is proved for such a loss or such bounds, or w is not of its shape.
 
     Guarantees
     ----------

@@ -41,11 +41,6 @@ class ScoreScaleQuery(Summed):
     reach : float
         The range r; positive.
 
-    Raises
-    ------
-    ValueError
-        If w is not of the shape of the problem, or the loss has no probabilities.
-
     Guarantees
     ----------
     - Each entry of a row's vector lies in ``[-min(r, W((K-1)/e) / a_j), r]``, with W Lambert's

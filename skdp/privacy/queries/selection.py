@@ -237,11 +237,6 @@ class ResidualQuantileQuery(Best):
     chosen by the exponential mechanism (Smith, 2011): the share below the choice is off by a few
     times ``log(m)`` in units of the noise.
 
-    Raises
-    ------
-    ValueError
-        If the share is outside its range.
-
     Guarantees
     ----------
     - Replacing a row moves the difference of two scores by at most 2, attained where edges on

@@ -33,11 +33,6 @@ class SiteRequest:
     its share of the mean gradient times the number of sites, so that the mean of all messages is
     the mean gradient of all rows, and the messages of sites of equal size are their own means.
 
-    Raises
-    ------
-    ValueError
-        If sites and problem do not agree, or numbers and weights are not as above.
-
     Guarantees
     ----------
     - A neighbour differs in one row of one site, whose message is the only one that moves, by at

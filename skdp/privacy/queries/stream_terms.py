@@ -32,11 +32,6 @@ class StreamTerm(Query):
     row lie along the row, so the vector of their weighted difference can be clipped as a whole by
     shrinking ``r_i``. The answer for several rows is the sum of those for each, so a batch may be
     asked in pieces.
-
-    Raises
-    ------
-    ValueError
-        If a point is not an array of real numbers in the shape of the problem, or w_0 is missing.
     """
 
     takes_units: ClassVar[bool] = False
@@ -146,11 +141,6 @@ class StreamScoresQuery(StreamTerm, GumbelQuery):
     - The difference of two scores moves by at most 4 under replace-one, 2 under zero-out, and with
       a simplex and one score a row, where both are about different features, by that times
       ``row_norm / (sqrt(2) e)`` if it is less than 1. Proof: theorem X5 there. All are attained.
-
-    Raises
-    ------
-    ValueError
-        If the feasible set is no polytope that it knows, or there is an intercept.
     """
 
     name: ClassVar[str] = "stream_scores"

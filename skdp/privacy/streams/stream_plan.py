@@ -14,13 +14,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class StreamPlan:
-    """Plan of a whole stream, fixed so that it can be paid for before any row is read.
-
-    Raises
-    ------
-    ValueError
-        If there is nothing to release or the bound is not positive and finite.
-    """
+    """Plan of a whole stream, fixed so that it can be paid for before any row is read."""
 
     # Number of batches, after each of which there is one answer.
     releases: int
