@@ -25,6 +25,8 @@ class GaussianMechanism(Mechanism):
     - A query of l2 sensitivity at most ``sensitivity`` becomes (sensitivity / noise_scale)-GDP.
     """
 
+    fact = GaussianEvent
+
     sensitivity: float
     noise_scale: float
 
@@ -33,11 +35,6 @@ class GaussianMechanism(Mechanism):
         """The least noise for which the release costs at most ``spend``."""
         check_sensitivity(cls.__name__, sensitivity)
         return cls(sensitivity, sensitivity / sqrt(spend.amount) * ROUND_UP)
-
-    def event(self, query: str) -> GaussianEvent:
-        return GaussianEvent(
-            query=query, sensitivity=self.sensitivity, noise_scale=self.noise_scale
-        )
 
     def randomize(self, value: np.ndarray, noise: SecretNoise) -> np.ndarray:
         return noisy_on_grid(value, self.sensitivity, self.noise_scale, noise)

@@ -28,7 +28,7 @@ counts the Jacobian twice.
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import prod, sqrt
 from typing import ClassVar, Self, final
 
@@ -124,16 +124,6 @@ class RandomSlope(PerturbingMechanism):
     def longest(self) -> float:
         """Norm that no slope exceeds."""
 
-    def event(self, query: str) -> PerturbationEvent:
-        return self.fact(
-            query=query,
-            sensitivity=self.sensitivity,
-            noise_scale=self.noise_scale,
-            jacobian=self.jacobian,
-            output_sensitivity=self.output_sensitivity,
-            output_noise_scale=self.output_noise_scale,
-        )
-
 
 @dataclass(frozen=True)
 class ObjectivePerturbation(RandomSlope):
@@ -148,11 +138,6 @@ class ObjectivePerturbation(RandomSlope):
 
     # Whether neighbours differ in all rows of a privacy unit.
     of_units: bool = False
-
-    def event(self, query: str) -> PerturbationEvent:
-        fact = super().event(query)
-        assert isinstance(fact, ObjectivePerturbationEvent)
-        return replace(fact, of_units=self.of_units)
 
     @classmethod
     def _ratios(cls, jacobian: float, spend: Spend) -> tuple[float, float, float]:

@@ -26,6 +26,8 @@ class SampledGaussian(PerturbingMechanism):
       drawn with a probability of at most the rate.
     """
 
+    fact = SampledGaussianEvent
+
     # Number of rows, public.
     n_samples: int
     # Probability with which a row is drawn.
@@ -55,14 +57,8 @@ class SampledGaussian(PerturbingMechanism):
 
     def event(self, query: str) -> Event | tuple[Event, ...]:
         """The fact to charge for one release, for each of the sites if there are several."""
-        fact = SampledGaussianEvent(
-            query=query,
-            sensitivity=self.sensitivity,
-            noise_scale=self.noise_scale,
-            sampling_rate=self.sampling_rate,
-            adjacency=self.adjacency,
-        )
-        if self.sites is None:
+        fact = super().event(query)
+        if self.sites is None or isinstance(fact, tuple):
             return fact
         return tuple(replace(fact, part=Site(label)) for label in self.sites)
 

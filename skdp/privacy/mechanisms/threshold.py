@@ -32,6 +32,8 @@ class ThresholdMechanism(Mechanism):
       many.
     """
 
+    fact = ThresholdEvent
+
     # Most that the counts can move in l2, over all cells that there might be.
     sensitivity: float
     # Standard deviation of the noise.
@@ -62,14 +64,6 @@ class ThresholdMechanism(Mechanism):
         noise = -float(ndtri(tail)) * self.noise_scale * ROUND_UP
         # Above 1 whatever delta is: a count of one person alone is no reason to publish it.
         return 1.0 + max(noise, 0.0) + spacing(self.sensitivity, self.noise_scale, 1)
-
-    def event(self, query: str) -> ThresholdEvent:
-        return ThresholdEvent(
-            query=query,
-            sensitivity=self.sensitivity,
-            noise_scale=self.noise_scale,
-            threshold_delta=self.threshold_delta,
-        )
 
     def randomize(self, value: np.ndarray, noise: SecretNoise) -> np.ndarray:
         """Noisy counts above the threshold, and -inf for the others."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from math import inf
 from typing import Any, ClassVar, final
 
@@ -55,9 +55,9 @@ class Query(ABC):
     def evaluate(self, rows: RowStore) -> np.ndarray:
         """The exact answer. Secret."""
 
-    @abstractmethod
     def public(self) -> tuple[object, ...]:
-        """The content of the query, for transcripts."""
+        """The content of the query, for transcripts: all that it says of itself but the problem."""
+        return tuple(getattr(self, f.name) for f in fields(self) if f.name != "problem")
 
 
 @dataclass(frozen=True, eq=False)

@@ -64,9 +64,6 @@ class CategoryCountsQuery(Query):
             row[0], row[1], row[2] = *names[k], float(answer[k])
         return out
 
-    def public(self) -> tuple[object, ...]:
-        return (self.columns, self.threshold_delta)
-
     def _counted(self, rows: RowStore, column: int) -> tuple[list[tuple[int, object]], np.ndarray]:
         if not isinstance(rows, CategoryRows):
             raise TypeError(

@@ -57,9 +57,6 @@ class MagnitudeVotesQuery(CountQuery):
         """``sqrt(2)`` under replace-one, 1 under zero-out."""
         return adjacency.of_histogram()
 
-    def public(self) -> tuple[object, ...]:
-        return (self.columns,)
-
     def _of_block(self, block: RawBlock) -> np.ndarray:
         rows, columns, values = entries_of(block.X, self.columns)
         votes = np.isfinite(values)
@@ -108,9 +105,6 @@ class ColumnCellsQuery(CountQuery):
     def sensitivity(self, adjacency: Adjacency) -> float:
         """``sqrt(2 k)`` under replace-one, ``sqrt(k)`` under zero-out."""
         return adjacency.of_histogram() * sqrt(len(self.columns))
-
-    def public(self) -> tuple[object, ...]:
-        return (self.low, self.high, self.cells, self.columns)
 
     def _of_block(self, block: RawBlock) -> np.ndarray:
         m, k, v = self.cells, len(self.columns), block.bounded_weights

@@ -141,9 +141,6 @@ class TargetTableQuery(CellsQuery):
     edges_of_targets: np.ndarray
     edges_of_predictions: np.ndarray
 
-    def public(self) -> tuple[object, ...]:
-        return (self.edges_of_targets, self.edges_of_predictions)
-
     def _of_block(self, block: RawBlock) -> np.ndarray:
         given, edges = PredictedBlock.of(block), (self.edges_of_targets, self.edges_of_predictions)
         rows, columns = (e.size + 1 for e in edges)
@@ -170,9 +167,6 @@ class TotalWeightQuery(CountQuery):
         """1, under both relations."""
         del adjacency
         return 1.0
-
-    def public(self) -> tuple[object, ...]:
-        return ()
 
     def _of_block(self, block: RawBlock) -> np.ndarray:
         weights = block.bounded_weights

@@ -50,9 +50,6 @@ class GradientSizesQuery(CellsQuery):
         gradient = GradientQuery(self.problem, self.w, last, whole)
         return gradient.summed(rows, self._of_block, self._of_units, exactly=True)
 
-    def public(self) -> tuple[object, ...]:
-        return (self.w, self.edges)
-
     def _of_units(self, sums: np.ndarray) -> np.ndarray:
         norms, weights = _norms_of_units(sums)
         return counted(norms, self.edges, weights)

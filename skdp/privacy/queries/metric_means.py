@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import wraps
 from math import inf, log, sqrt
-from typing import ClassVar
+from typing import ClassVar, Concatenate, ParamSpec
 
 import numpy as np
 from scipy.special import xlogy
@@ -16,6 +17,8 @@ from ..rows.bounded_rows import RawBlock
 from ..rows.predicted_rows import PredictedBlock
 from .base import GaussianQuery, coded
 from .columns import UnitMoments
+
+P = ParamSpec("P")
 
 # Ends of a range are at most so far from zero, and at least so far apart.
 _FARTHEST, _NEAREST = 1e300, 1e-280
@@ -36,24 +39,37 @@ class RowMetric:
     facts: tuple[object, ...] = ()
 
 
-def log_loss(floor: float) -> RowMetric:
+def _metric(
+    name: str, ends: Callable[P, tuple[float, float]]
+) -> Callable[[Callable[Concatenate[PredictedBlock, P], np.ndarray]], Callable[P, RowMetric]]:
+    """The metric that a function of rows and of public facts computes, within these ends."""
+
+    def of_function(
+        of: Callable[Concatenate[PredictedBlock, P], np.ndarray],
+    ) -> Callable[P, RowMetric]:
+        @wraps(of)
+        def metric(*facts: P.args, **named: P.kwargs) -> RowMetric:
+            given = *facts, *named.values()
+            low, high = ends(*facts, **named)
+            return RowMetric(name, (low, high), lambda rows: of(rows, *facts, **named), given)
+
+        return metric
+
+    return of_function
+
+
+@_metric("LogLoss", lambda floor: (0.0, float(-np.log(floor))))
+def log_loss(given: PredictedBlock, floor: float) -> np.ndarray:
     """``-log p_y``, probabilities of the label below ``floor``, in (0, 1), counting as that."""
-
-    def of(given: PredictedBlock) -> np.ndarray:
-        return -np.log(np.maximum(given.score_of_label(), floor))
-
-    return RowMetric("LogLoss", (0.0, float(-np.log(floor))), of, (floor,))
+    return -np.log(np.maximum(given.score_of_label(), floor))
 
 
-def brier_score() -> RowMetric:
+@_metric("BrierScore", lambda: (0.0, 1.0))
+def brier_score(given: PredictedBlock) -> np.ndarray:
     """``1/2 sum_k (p_k - [y = k])^2``, for two classes the squared error of the probability."""
-
-    def of(given: PredictedBlock) -> np.ndarray:
-        p = np.clip(given.scores, 0.0, 1.0)
-        true = given.y[:, None] == np.arange(p.shape[1])
-        return 0.5 * np.sum((p - true) ** 2, axis=1)
-
-    return RowMetric("BrierScore", (0.0, 1.0), of)
+    p = np.clip(given.scores, 0.0, 1.0)
+    true = given.y[:, None] == np.arange(p.shape[1])
+    return 0.5 * np.sum((p - true) ** 2, axis=1)
 
 
 def roc_area_term(
@@ -134,28 +150,23 @@ def mean_roc_area_term(
 # the units of the target. Where there is no prediction the residual is at its bound.
 
 
-def squared_error(low: float, high: float, bound: float) -> RowMetric:
+@_metric("SquaredError", lambda low, high, bound: (0.0, _power(bound, 2)))
+def squared_error(given: PredictedBlock, low: float, high: float, bound: float) -> np.ndarray:
     """The squared residual."""
-
-    def of(given: PredictedBlock) -> np.ndarray:
-        return _residual(given, low, high, bound) ** 2
-
-    return RowMetric("SquaredError", (0.0, _power(bound, 2)), of, (low, high, bound))
+    return _residual(given, low, high, bound) ** 2
 
 
-def absolute_error(low: float, high: float, bound: float) -> RowMetric:
+@_metric("AbsoluteError", lambda low, high, bound: (0.0, bound))
+def absolute_error(given: PredictedBlock, low: float, high: float, bound: float) -> np.ndarray:
     """The absolute residual."""
-
-    def of(given: PredictedBlock) -> np.ndarray:
-        return np.abs(_residual(given, low, high, bound))
-
-    return RowMetric("AbsoluteError", (0.0, bound), of, (low, high, bound))
+    return np.abs(_residual(given, low, high, bound))
 
 
-def clipped_target(low: float, high: float, bound: float) -> RowMetric:
+@_metric("Target", lambda low, high, bound: (low, high))
+def clipped_target(given: PredictedBlock, low: float, high: float, bound: float) -> np.ndarray:
     """The target itself."""
-    facts = low, high, bound
-    return RowMetric("Target", (low, high), lambda given: np.clip(given.y, low, high), facts)
+    del bound
+    return np.clip(given.y, low, high)
 
 
 def pinball_loss(quantiles: tuple[float, ...], low: float, high: float, bound: float) -> RowMetric:
@@ -170,31 +181,25 @@ def pinball_loss(quantiles: tuple[float, ...], low: float, high: float, bound: f
     return RowMetric("PinballLoss", ends, of, (*quantiles, low, high, bound))
 
 
-def interval_coverage(low: float, high: float, bound: float) -> RowMetric:
+@_metric("IntervalCoverage", lambda low, high, bound: (0.0, 1.0))
+def interval_coverage(given: PredictedBlock, low: float, high: float, bound: float) -> np.ndarray:
     """1 if the target is from the first to the last prediction, or up to the only one, else 0."""
-
-    def of(given: PredictedBlock) -> np.ndarray:
-        y, predicted = np.clip(given.y, low, high), given.predictions
-        above = predicted[:, 0] <= y if predicted.shape[1] > 1 else True
-        return np.asarray(above & (y <= predicted[:, -1]), dtype=np.float64)
-
-    return RowMetric("IntervalCoverage", (0.0, 1.0), of, (low, high, bound))
+    del bound
+    y, predicted = np.clip(given.y, low, high), given.predictions
+    above = predicted[:, 0] <= y if predicted.shape[1] > 1 else True
+    return np.asarray(above & (y <= predicted[:, -1]), dtype=np.float64)
 
 
+@_metric("SquaredR2Term", lambda low, high, bound, mean, unexplained: (0.0, _power(bound, 4)))
 def squared_r2_term(
-    low: float, high: float, bound: float, mean: float, unexplained: float
-) -> RowMetric:
+    given: PredictedBlock, low: float, high: float, bound: float, mean: float, unexplained: float
+) -> np.ndarray:
     """Square of a row's first-order term in R2, ``r^2 - (1 - R2)(y - m)^2``.
 
     ``mean`` and ``unexplained`` are public estimates of the mean m of targets and of 1 - R2.
     """
-
-    def of(given: PredictedBlock) -> np.ndarray:
-        total = (np.clip(given.y, low, high) - mean) ** 2
-        return (_residual(given, low, high, bound) ** 2 - unexplained * total) ** 2
-
-    facts = low, high, bound, mean, unexplained
-    return RowMetric("SquaredR2Term", (0.0, _power(bound, 4)), of, facts)
+    total = (np.clip(given.y, low, high) - mean) ** 2
+    return (_residual(given, low, high, bound) ** 2 - unexplained * total) ** 2
 
 
 # Metrics of counts have the events of a row, its rate times its exposure, clipped to [0, cap], and
@@ -203,70 +208,47 @@ def squared_r2_term(
 _LEAST_EXPECTED = 1e-3
 
 
-def poisson_deviance(cap: float) -> RowMetric:
+@_metric("PoissonDeviance", lambda cap: (0.0, _largest_deviance(cap)))
+def poisson_deviance(given: PredictedBlock, cap: float) -> np.ndarray:
     """``2 (k log(k / m) - k + m)``, of k events where m are expected."""
-
-    def of(given: PredictedBlock) -> np.ndarray:
-        return _deviance(given, cap, given.prediction)
-
-    return RowMetric("PoissonDeviance", (0.0, _largest_deviance(cap)), of, (cap,))
+    return _deviance(given, cap, given.prediction)
 
 
-def constant_deviance(cap: float, rate: float) -> RowMetric:
+@_metric("ConstantDeviance", lambda cap, rate: (0.0, _largest_deviance(cap)))
+def constant_deviance(given: PredictedBlock, cap: float, rate: float) -> np.ndarray:
     """The deviance of a model that says the same public rate of all rows."""
-
-    def of(given: PredictedBlock) -> np.ndarray:
-        return _deviance(given, cap, np.full(given.y.size, rate))
-
-    return RowMetric("ConstantDeviance", (0.0, _largest_deviance(cap)), of, (cap, rate))
+    return _deviance(given, cap, np.full(given.y.size, rate))
 
 
-def deviance_gain(cap: float, rate: float) -> RowMetric:
+@_metric("DevianceGain", lambda cap, rate: (-_largest_deviance(cap), _largest_deviance(cap)))
+def deviance_gain(given: PredictedBlock, cap: float, rate: float) -> np.ndarray:
     """Deviance of the public rate less that of the model."""
-
-    def of(given: PredictedBlock) -> np.ndarray:
-        constant = _deviance(given, cap, np.full(given.y.size, rate))
-        # What is not a number is the worst that a model can say.
-        return -(_deviance(given, cap, given.prediction) - constant)
-
-    most = _largest_deviance(cap)
-    return RowMetric("DevianceGain", (-most, most), _worst(of, -most), (cap, rate))
+    constant = _deviance(given, cap, np.full(given.y.size, rate))
+    gain = -(_deviance(given, cap, given.prediction) - constant)
+    # What is not a number is the worst that a model can say.
+    return np.nan_to_num(gain, nan=-_largest_deviance(cap))
 
 
-def events(cap: float) -> RowMetric:
+@_metric("Events", lambda cap: (0.0, cap))
+def events(given: PredictedBlock, cap: float) -> np.ndarray:
     """Number of events."""
-    return RowMetric("Events", (0.0, cap), lambda given: _events(given, cap), (cap,))
+    return np.clip(given.y * _exposure(given), 0.0, cap)
 
 
-def expected_events(cap: float) -> RowMetric:
+@_metric("ExpectedEvents", lambda cap: (0.0, cap))
+def expected_events(given: PredictedBlock, cap: float) -> np.ndarray:
     """Number of events that the model expects."""
-    return RowMetric(
-        "ExpectedEvents", (0.0, cap), lambda g: _expected(g, cap, g.prediction), (cap,)
-    )
+    return _expected(given, cap, given.prediction)
 
 
-def exposure() -> RowMetric:
+@_metric("Exposure", lambda: (0.0, 1.0))
+def exposure(given: PredictedBlock) -> np.ndarray:
     """Exposure of the row."""
-    return RowMetric("Exposure", (0.0, 1.0), _exposure)
-
-
-def _worst(
-    of: Callable[[PredictedBlock], np.ndarray], worst: float
-) -> Callable[[PredictedBlock], np.ndarray]:
-    """The metric with what is not a number at its worst."""
-
-    def found(given: PredictedBlock) -> np.ndarray:
-        return np.nan_to_num(of(given), nan=worst)
-
-    return found
+    return _exposure(given)
 
 
 def _exposure(given: PredictedBlock) -> np.ndarray:
     return np.clip(given.group, 0.0, 1.0)
-
-
-def _events(given: PredictedBlock, cap: float) -> np.ndarray:
-    return np.clip(given.y * _exposure(given), 0.0, cap)
 
 
 def _expected(given: PredictedBlock, cap: float, rate: np.ndarray) -> np.ndarray:
@@ -274,7 +256,8 @@ def _expected(given: PredictedBlock, cap: float, rate: np.ndarray) -> np.ndarray
 
 
 def _deviance(given: PredictedBlock, cap: float, rate: np.ndarray) -> np.ndarray:
-    k, m = _events(given, cap), _expected(given, cap, rate)
+    k = np.clip(given.y * _exposure(given), 0.0, cap)
+    m = _expected(given, cap, rate)
     return 2.0 * (xlogy(k, k / m) - k + m)
 
 

@@ -138,13 +138,6 @@ class NormalEquationsQuery(Summed):
     of them over ``sqrt(t)``, so that ``||y_i|| <= 1``. A row of weight s in [0, 1] counts as
     the row ``sqrt(s) v_i`` with the target ``sqrt(s) y_i``, which is within the same bounds.
 
-    Parameters
-    ----------
-    problem : Problem
-        What rows and targets are brought to.
-    balance : float
-        Weight c of the moments with the targets, in (0, 1].
-
     Guarantees
     ----------
     - Replacing a row moves the answer by at most ``sqrt(2) R^2 (1 + c) / n``, which is less than
@@ -155,6 +148,7 @@ class NormalEquationsQuery(Summed):
 
     name: ClassVar[str] = "normal_equations"
 
+    # Weight c of the moments with the targets, in (0, 1].
     balance: float
 
     def __post_init__(self) -> None:

@@ -248,15 +248,6 @@ class ScoreAndCurvatureQuery(Summed):
     then comes the score times ``kappa = sqrt(2 c) alpha / G``, then ``kappa^2 / 2`` times the mean
     square. A row of weight t in [0, 1] adds t times what it would add.
 
-    Parameters
-    ----------
-    problem : Problem
-        Loss and public bounds, without a map of rows or weights of classes.
-    influence : InfluenceBounds
-        Coordinates, the model, and bounds on what a row adds.
-    balance : float
-        Weight c of the score beside the curvature, in (0, 1].
-
     Guarantees
     ----------
     - Squared loss: replacing a row moves the answer by at most ``sqrt(2) alpha (1 + c) / n``, so
@@ -272,7 +263,10 @@ class ScoreAndCurvatureQuery(Summed):
 
     name: ClassVar[str] = "score_and_curvature"
 
+    # Of a problem without a map of rows and weights of classes: coordinates, the model, bounds on
+    # what a row adds.
     influence: InfluenceBounds
+    # Weight c of the score beside the curvature, in (0, 1].
     balance: float
 
     def __post_init__(self) -> None:
@@ -383,17 +377,6 @@ class ScoreMomentsQuery(Summed):
     the scores of a unit's rows, the middle part of a cluster-robust sandwich: the score of the
     model is the mean of the P independent s, however alike the rows of a unit are.
 
-    Parameters
-    ----------
-    problem : Problem
-        Loss and public bounds, without a map of rows or weights of classes.
-    influence : InfluenceBounds
-        Coordinates, the model at which rows are weighed, and bounds on what a row adds.
-    w : ndarray of shape (p,) or (p, K)
-        Model at which scores are taken.
-    of_shares : float
-        Factor of the shares, at least 0.
-
     Guarantees
     ----------
     - Replacing a row moves the answer by at most ``sqrt(2) hypot(G^2, of_shares) / n``, attained by
@@ -407,8 +390,12 @@ class ScoreMomentsQuery(Summed):
 
     name: ClassVar[str] = "score_moments"
 
+    # Of a problem without a map of rows or weights of classes: coordinates, the model at which rows
+    # are weighed, and bounds on what a row adds.
     influence: InfluenceBounds
+    # Model at which scores are taken; shape (p,).
     w: np.ndarray
+    # Factor of the shares, at least 0.
     of_shares: float
 
     def __post_init__(self) -> None:

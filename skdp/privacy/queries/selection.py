@@ -61,21 +61,6 @@ class SelectionQuery(Best):
     bound on their norm. A small c leaves hardly more than the sign of the residuals: noise falls
     with it and the correlation of the signs stays.
 
-    Parameters
-    ----------
-    problem : Problem
-        Public bounds: R on the norm of rows, the feature bound b (else infinite), targets.
-    w : ndarray
-        Where the residuals are taken, in the shape of the problem; public.
-    clip : float
-        Bound c on a residual, in the units of bounded targets.
-    candidates : ndarray of int
-        Features to choose from; public.
-    k : int
-        How many to choose; all if there are fewer.
-    signed : bool, default=False
-        Whether only positive correlations count.
-
     Guarantees
     ----------
     - With ``e = min(b, R / sqrt(2))`` the difference of two scores moves by at most ``4 c e / n``
@@ -87,9 +72,15 @@ class SelectionQuery(Best):
 
     name: ClassVar[str] = "selection"
 
+    # R is the bound of the problem on norms of rows, b that on features, or infinite; residuals are
+    # those at w.
+    # Bound c on a residual, in the units of bounded targets.
     clip: float
+    # Features to choose from; public.
     candidates: np.ndarray
+    # How many to choose; all if there are fewer.
     k: int
+    # Whether only positive correlations count.
     signed: bool = False
 
     @property
@@ -141,25 +132,6 @@ class VertexQuery(Best):
     first scaled down to the bound R on their norm. A derivative is shrunk until its largest entry
     is at most c. What is published is the index alone.
 
-    Parameters
-    ----------
-    problem : Problem
-        Loss, weights of the classes and public bounds.
-    w : ndarray
-        Where, in the shape of the problem; public.
-    clip : float
-        The bound c.
-    entry : float
-        The bound b; the feature bound of the problem, if it has one, applies as well.
-    two_sided : bool
-        Whether one may go down, too.
-    known : ndarray, optional
-        Public numbers that are added to the scores, such as what a penalty says. One more than
-        there are ways to go is the score of going nowhere, which then is the last candidate.
-    shrunk : float, default=1.0
-        Factor between the weights that were asked about last and w, for entries that did not move
-        else. It saves time where rows are sparse and changes the answer by rounding only.
-
     Guarantees
     ----------
     - The difference of two scores moves by at most ``4 c e / n`` under replace-one and
@@ -172,10 +144,17 @@ class VertexQuery(Best):
 
     name: ClassVar[str] = "vertex"
 
+    # The bound c.
     clip: float
+    # The bound b; the feature bound of the problem, if it has one, applies as well.
     entry: float
+    # Whether one may go down, too.
     two_sided: bool
+    # Public numbers that are added to the scores, such as what a penalty says. One more than there
+    # are ways to go is the score of going nowhere, which then is the last candidate.
     known: np.ndarray | None = None
+    # Factor between the weights that were asked about last and w, for entries that did not move
+    # else. It saves time where rows are sparse and changes the answer by rounding only.
     shrunk: float = 1.0
 
     def __post_init__(self) -> None:
@@ -265,9 +244,6 @@ class ResidualQuantileQuery(Best):
 
     def _scores(self, total: np.ndarray) -> np.ndarray:
         return -np.abs(total)
-
-    def public(self) -> tuple[object, ...]:
-        return (self.w, self.edges, self.share, self.sizes)
 
     def _of_block(self, block: BoundedBlock) -> np.ndarray:
         check_targets_a_row(type(self).__name__, block)
