@@ -33,20 +33,12 @@ class SampledAnswer(Answer):
     The likelihood is taken as if rows that both data sets share were drawn in their mean, which is
     exact if they contribute nothing.
 
-    Parameters
-    ----------
-    sides, given
-        Rows of each data set, and what was published.
-    mechanism : SampledGaussian
-        What drew and added the noise.
-    query : PerturbedQuery
-        The query.
-    row : int
-        The row in which data sets differ, in the order in which rows are drawn.
+    Sides are the rows of each data set.
     """
 
     mechanism: SampledGaussian
     query: PerturbedQuery
+    # The row in which data sets differ, in the order in which rows are drawn.
     row: int
 
     def log_ratio(self, answers: np.ndarray) -> np.ndarray:
@@ -103,16 +95,8 @@ class MinimumAnswer(Answer):
     """The minimiser of an objective with a random linear term.
 
     Its density is that of the slope for which it is the minimiser, times a Jacobian, which is left
-    out here, as is the noise on the output: both are a small part of what is charged.
-
-    Parameters
-    ----------
-    sides, given
-        Rows of each data set, and what was published.
-    mechanism : ObjectivePerturbation or PurePerturbation
-        What drew the slope.
-    query : PerturbedMinimumQuery
-        The query.
+    out here, as is the noise on the output: both are a small part of what is charged. Sides are the
+    rows of each data set.
     """
 
     mechanism: ObjectivePerturbation | PurePerturbation
@@ -153,24 +137,7 @@ class MinimumAnswer(Answer):
 def answer_to(
     query: Query, mechanism: Mechanism, given: np.ndarray, sides: tuple[RowStore, ...]
 ) -> Answer:
-    """The answer to a query, under the rows of several data sets.
-
-    Parameters
-    ----------
-    query : Query
-        The query.
-    mechanism : Mechanism
-        What answered it.
-    given : ndarray
-        What was published.
-    sides : tuple of RowStore
-        The rows of each data set.
-
-    Raises
-    ------
-    UnknownLikelihoodError
-        If it is not known how this kind of mechanism answers.
-    """
+    """The answer to a query, under the rows of several data sets."""
     if isinstance(mechanism, ObjectivePerturbation | PurePerturbation):
         return MinimumAnswer(sides, given, mechanism, cast(PerturbedMinimumQuery, query))
     if isinstance(mechanism, SampledGaussian):

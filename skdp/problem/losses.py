@@ -1130,13 +1130,7 @@ class Hazard(Loss):
         return replace(self, hazards=tuple(np.clip(h, _LEAST, _LARGEST).tolist()))
 
     def survival(self, z: np.ndarray) -> np.ndarray:
-        """Probabilities of no event up to the ends of the periods, shape (m, K).
-
-        Parameters
-        ----------
-        z : ndarray of shape (m,)
-            Scores.
-        """
+        """Probabilities of no event up to the ends of the periods, shape (m, K)."""
         with np.errstate(over="ignore"):
             return np.exp(-np.exp(z)[:, None] * np.cumsum(self.hazards))
 
@@ -1166,11 +1160,6 @@ class Hazard(Loss):
 
         The first sums to minus the derivative. The second is at most ``h_j e^z S_j`` and sums to
         less than 1.
-
-        Parameters
-        ----------
-        y, z : ndarray of shape (m,)
-            Targets and scores.
         """
         (m,), K = z.shape, len(self.times)
         place, part, event = self._periods(y)

@@ -239,13 +239,6 @@ def choose_mirror_map(constraint: Constraint, n_features: int) -> MirrorMap:
 
     Entropy or the p-norm where the set is an l1 ball, a simplex or an l_p ball with p <= 2, and w
     has so many entries that it pays; otherwise the Euclidean map.
-
-    Parameters
-    ----------
-    constraint : Constraint
-        The set.
-    n_features : int
-        Number of entries of w.
     """
     euclidean, own = Euclidean(constraint), _own(constraint)
     if own is None:
