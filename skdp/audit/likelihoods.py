@@ -28,7 +28,13 @@ _NEGLIGIBLE = 0.002
 
 
 class UnknownLikelihoodError(TypeError):
-    """A kind of answer whose likelihood is not known."""
+    """A kind of answer whose likelihood is not known.
+
+    Parameters
+    ----------
+    kind : str
+        What gave the answer.
+    """
 
     def __init__(self, kind: str) -> None:
         super().__init__(
@@ -42,11 +48,16 @@ class Answer(ABC):
     """A query that was answered, as it looks under several data sets.
 
     Arrays of several answers have one more axis, the last.
+
+    Parameters
+    ----------
+    sides : tuple
+        What the answer is made of under each data set: an exact answer, or rows.
+    given : ndarray
+        The answer that was given.
     """
 
-    # What the answer is made of under each data set: an exact answer, or rows.
     sides: tuple[Any, ...]
-    # The answer that was given.
     given: np.ndarray
 
     def between(self, first: int, second: int) -> Self:
@@ -76,13 +87,20 @@ class Answer(ABC):
 class GaussianAnswer(Answer):
     """Exact answers with independent noise of one scale, or with noise that sites add.
 
-    Sides are exact answers.
+    Parameters
+    ----------
+    sides, given
+        Exact answers, and what was published.
+    mechanism : Mechanism
+        Source of the noise.
+    covariance : ndarray of shape (k, k), optional
+        Of the noise of the messages of k sites, the first axis; by default that of one scale.
+    summed : bool, default=False
+        Whether the sum over the first axis is published.
     """
 
     mechanism: GaussianMechanism | SiteNoise
-    # Of the noise of the messages of k sites, the first axis, (k, k); else that of one scale.
     covariance: np.ndarray | None = None
-    # Whether the sum over the first axis is published.
     summed: bool = False
 
     def between(self, first: int, second: int) -> Self:
@@ -136,7 +154,12 @@ class GaussianAnswer(Answer):
 class VertexAnswer(Answer):
     """The order of the best candidates after Gumbel noise.
 
-    Sides are scores (m,), and what is given was chosen, (k,).
+    Parameters
+    ----------
+    sides, given
+        Scores (m,), and what was chosen (k,).
+    mechanism : GumbelMechanism
+        Source of the noise.
     """
 
     mechanism: GumbelMechanism
@@ -179,7 +202,14 @@ class VertexAnswer(Answer):
 class SumsAnswer(Answer):
     """All running sums of a stream, with noise that is correlated over time.
 
-    Sides are exact sums, (releases, ...) each.
+    Parameters
+    ----------
+    sides, given
+        Exact and published sums, (releases, ...) each.
+    mechanism : PrefixSumMechanism
+        Source of the noise.
+    noise_scale : float
+        Its scale.
     """
 
     mechanism: PrefixSumMechanism

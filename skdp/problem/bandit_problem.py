@@ -15,11 +15,17 @@ from .losses import Loss
 
 @dataclass(frozen=True)
 class ContextBounds(ABC):
-    """Bounds that turn a context into a bounded row, a function of that context alone."""
+    """Bounds that turn a context into a bounded row, a function of that context alone.
 
-    # What contexts are brought to, in their own units.
+    Parameters
+    ----------
+    bound : float
+        What contexts are brought to, in their own units.
+    intercept_scaling : float
+        Value of the constant entry behind the intercept, in units of the bound; 0 adds none.
+    """
+
     bound: float
-    # Value of the constant entry behind the intercept, in units of the bound; 0 adds none.
     intercept_scaling: float
 
     def n_rows(self, n_features: int) -> int:
