@@ -223,13 +223,6 @@ def test_batches_of_everyone_need_no_distributions(solver):
     assert spent == pytest.approx(GaussianDP().limit(1.0, DELTA), rel=1e-9)
 
 
-@pytest.mark.parametrize("batch_size", [0, 2.5, N + 1])
-@pytest.mark.parametrize("kind", [GD, SVRG])
-def test_refuses_batches_out_of_range(kind, batch_size):
-    with pytest.raises(ValueError, match="batch_size"):
-        kind(batch_size=batch_size).check(make_problem()[0])
-
-
 @pytest.mark.parametrize("kind", [GD, SVRG])
 def test_streams_refuse_minibatches(kind):
     _, X, y = make_problem()

@@ -1,6 +1,6 @@
 """Rounds that follow the gradient by its differences: targets, prices, and when they end."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import inf, log, sqrt
 
 import numpy as np
@@ -52,32 +52,6 @@ def differences(entries, ledger):
                 length = float(np.linalg.norm(public[0] - public[1]))
                 rounds[-1].append((length, event.noise_scale, price))
     return [r for r in rounds if r]
-
-
-@pytest.mark.parametrize(
-    ("given", "complaint"),
-    [
-        ({"steps": 0}, "'steps' parameter of Spider"),
-        ({"kappa": 3.0}, "'kappa' parameter of Spider"),
-        ({"stop": 1.0}, "'stop' parameter of Spider"),
-        ({"gamma": 1.0}, "Spider needs kappa along with gamma"),
-    ],
-)
-def test_refuses_hyperparameters_out_of_range(given, complaint):
-    with pytest.raises(ValueError, match=complaint):
-        Spider(**given).check(make_problem()[0])
-
-
-@dataclass(frozen=True)
-class Rough(Huber):
-    smoothness = inf
-
-
-def test_refuses_losses_that_are_not_smooth_and_clips_that_bound_nothing():
-    with pytest.raises(ValueError, match=r"Spider needs a smooth loss.*got Rough. Use .* 'gd'"):
-        Spider().check(make_problem(Rough())[0])
-    with pytest.raises(ValueError, match="Spider needs a finite clip for Squared"):
-        Spider.from_theory(1.0, 1.0).check(make_problem(Squared())[0])
 
 
 def test_prices_are_in_proportion_to_the_squared_length_of_the_step():

@@ -1,6 +1,6 @@
 """Variance-reduced gradients: what epochs ask, what they cost, and when they end."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import inf
 
 import numpy as np
@@ -52,32 +52,6 @@ def epochs(entries):
         else:
             lengths[-1] += 1
     return lengths
-
-
-@pytest.mark.parametrize(
-    ("given", "complaint"),
-    [
-        ({"steps": 0}, "'steps' parameter of SVRG"),
-        ({"growth": 0.5}, "'growth' parameter of SVRG"),
-        ({"share": 1.0}, "'share' parameter of SVRG"),
-        ({"snapshot": "first"}, "'snapshot' parameter of SVRG"),
-    ],
-)
-def test_refuses_hyperparameters_out_of_range(given, complaint):
-    with pytest.raises(ValueError, match=complaint):
-        SVRG(**given).check(make_problem()[0])
-
-
-@dataclass(frozen=True)
-class Rough(Huber):
-    smoothness = inf
-
-
-def test_refuses_losses_that_are_not_smooth_and_clips_that_bound_nothing():
-    with pytest.raises(ValueError, match=r"SVRG needs a smooth loss.*got Rough. Use .* 'gd'"):
-        SVRG().check(make_problem(Rough())[0])
-    with pytest.raises(ValueError, match="SVRG needs a finite clip for Squared"):
-        SVRG(clip=inf).check(make_problem(Squared())[0])
 
 
 @pytest.mark.parametrize("adjacency", Adjacency)
