@@ -4,11 +4,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import ceil, inf, isinf, sqrt
+from numbers import Integral, Real
+from typing import Any
+
+from sklearn.utils._param_validation import Interval
 
 from ..problem.problem import Problem
 from .base import name_of
 from .defaults import DescentFamily
 from .defaults import DescentRule as tuned
+
+# Ranges of the hyperparameters of a rule.
+OF_RULES: dict[str, list[Any]] = {
+    "steps": [None, Interval(Integral, 1, None, closed="left")],
+    "total_step_size": [None, Interval(Real, 0, None, closed="neither")],
+    "clip": [None, Interval(Real, 1e-50, None, closed="both")],
+    "momentum": [None, Interval(Real, 0, 1, closed="left")],
+}
 
 
 @dataclass(frozen=True)
@@ -79,6 +91,11 @@ def descent_rule(
         afforded = score_noise * evidence / (2 * clip) if clip < inf else covered
         total_step_size = min(covered, afforded)
     return DescentRule(steps, total_step_size, clip, momentum)
+
+
+def rule_of(solver: Any, problem: Problem, mu: float) -> DescentRule:
+    """The rule for the hyperparameters of a solver that has those of :data:`OF_RULES`."""
+    return descent_rule(problem, mu, **{name: getattr(solver, name) for name in OF_RULES})
 
 
 def in_few_steps(rule: DescentRule, problem: Problem) -> DescentRule:
