@@ -143,15 +143,7 @@ class ScoreAndCurvature(NamedTuple):
 
 
 class Oracle(ABC):
-    """Interface of solvers to the rows: one method for each kind of query. Holds no rows.
-
-    Parameters
-    ----------
-    ledger : Ledger
-        Charged for every answer.
-    adjacency : Adjacency
-        Neighbouring relation under which sensitivities are taken.
-    """
+    """Interface of solvers to the rows: one method for each kind of query. Holds no rows."""
 
     def __init__(self, ledger: Ledger, adjacency: Adjacency) -> None:
         self._ledger = ledger
@@ -187,12 +179,8 @@ class Oracle(ABC):
     def note(self, purpose: str | None = None, planned: int | None = None) -> None:
         """Note what the coming queries are for, on the ledger, whose events bear it.
 
-        Parameters
-        ----------
-        purpose : str, optional
-            In words, which must not depend on rows but through answers; by default as before.
-        planned : int, optional
-            How often each query is going to be asked, likewise, if it is known.
+        The words, and how often each query is going to be asked if that is ``planned``, must not
+        depend on rows but through answers. Without a purpose the one before stays.
         """
         self._ledger.note(purpose, planned)
 
@@ -694,17 +682,6 @@ class Oracle(ABC):
 @final
 class PrivateOracle(Oracle):
     """Oracle that answers queries privately: charges the ledger, reads rows, adds noise.
-
-    Parameters
-    ----------
-    rows : RowStore
-        The data.
-    ledger : Ledger
-        Charged before rows are read.
-    adjacency : Adjacency
-        Neighbouring relation.
-    noise : SecretNoise
-        Source of the noise; of none if the ledger's epsilon is infinite.
 
     Guarantees
     ----------

@@ -219,13 +219,7 @@ if hasattr(os, "register_at_fork"):
 
 
 class SeededNoise(SecretNoise):
-    """Reproducible noise, for tests only.
-
-    Parameters
-    ----------
-    generator : numpy.random.Generator
-        Where it comes from.
-    """
+    """Reproducible noise, for tests only."""
 
     def __init__(self, generator: np.random.Generator) -> None:
         self._generator = generator

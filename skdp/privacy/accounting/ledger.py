@@ -370,13 +370,7 @@ class Ledger:
         return _as_exact(listed) if self.exact else listed
 
     def _affordable(self, event: Event, account: _Account, beside: list[float]) -> _Entry:
-        """The entry of an event in an account, with what was spent beside it.
-
-        Raises
-        ------
-        BudgetExceededError
-            If the total would exceed the limit.
-        """
+        """The entry of an event in an account, with what was spent beside it."""
         entry = account.after(event, self._calculus)
         if not fsum([*beside, *entry.settled, entry.price]) <= self.limit:
             added = entry.price - (account.price if entry.repeats else 0.0)

@@ -94,11 +94,6 @@ def limit(sampled: _Sampled, epsilon: float, delta: float) -> float:
     """Largest mu^2 of Gaussian releases beside which sampled ones are (epsilon, delta)-DP.
 
     It is about 1e-3 of itself too small, and at most 0 if sampled ones alone are too much.
-
-    Raises
-    ------
-    ImportError
-        If dp-accounting is needed and missing.
     """
     if isinf(epsilon):
         return inf
@@ -136,11 +131,6 @@ def epsilon(
     The price of the Gaussian ones is in mu^2; ``pairs`` are the (epsilon, delta) of fits of which
     no more is known. It is rounded up, and ``about``, another bound if there is one, where numbers
     are out of range.
-
-    Raises
-    ------
-    ImportError
-        If dp-accounting is needed and missing.
     """
     if not gaussian < inf or any(s.noise_multiplier == 0 for s in sampled):
         return about

@@ -161,17 +161,6 @@ class PrefixNoise(SecretState):
     """The noise of the sums of one stream, in the order of time. Each sum gets its noise once.
 
     Whoever holds it and the published sums knows sums without noise.
-
-    Parameters
-    ----------
-    mechanism : PrefixSumMechanism
-        Which one.
-    shape : tuple of int
-        Shape of a term.
-    noise_scale : float
-        Standard deviation of the independent normals.
-    noise : SecretNoise
-        Where normals come from.
     """
 
     def __init__(

@@ -221,11 +221,6 @@ class UnitMoments(GaussianQuery):
     All have noise of one scale, so each number takes the same share of what the joint answer, of
     shape (2, d), costs, whatever its units.
 
-    Attributes
-    ----------
-    n_samples : int
-        Number of rows n to divide by.
-
     Guarantees
     ----------
     - Replacing a row moves the answer by at most ``2 sqrt(d) / n`` in l2, as much as the means

@@ -88,19 +88,6 @@ def roc_area_term(
     0. All of these are public. Of several classes one is class 1, and the rest are class 0. The
     ends of the range are ``-A / m`` and ``(1 - A) / m``, with m the smaller share of the two; the
     lowest stands for a score that is missing.
-
-    Parameters
-    ----------
-    edges : ndarray of shape (b + 1,)
-        Increasing.
-    zeros, ones : ndarray of shape (b + 1,)
-        ``F_0`` and ``F_1`` there, from 0 to 1.
-    area : float
-        The area A.
-    share : float
-        The share p, in (0, 1).
-    of_class : int, default=1
-        Code of class 1.
     """
     smaller = min(share, 1.0 - share)
     ends = -area / smaller, (1.0 - area) / smaller
@@ -124,14 +111,8 @@ def mean_roc_area_term(
     The range is from the lowest to the highest mean, over which of the classes, if one, is the
     row's own.
 
-    Parameters
-    ----------
-    edges : ndarray of shape (b + 1,)
-        Increasing.
-    zeros, ones : ndarray of shape (K, b + 1)
-        Distribution functions of the score of each class at edges, of other rows and of its own.
-    areas, shares : ndarray of shape (K,)
-        Areas, and shares of the classes, in (0, 1).
+    ``zeros`` and ``ones``, (K, b + 1), are the distribution functions of the score of each class at
+    the b + 1 edges, of other rows and of its own; areas and shares of the classes are (K,).
     """
     K = len(areas)
     weight = np.where(np.eye(K + 1, K, dtype=bool), shares, 1.0 - shares)
