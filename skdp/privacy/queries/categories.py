@@ -10,7 +10,7 @@ import numpy as np
 
 from ..accounting.ledger import Spend
 from ..adjacency import Adjacency
-from ..mechanisms.threshold import ThresholdMechanism
+from ..mechanisms.gaussian import ThresholdMechanism
 from ..rounding import inflated
 from ..rows.base import RowStore
 from ..rows.category_rows import CategoryRows

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..accounting.ledger import Spend
 from ..adjacency import Adjacency
-from ..mechanisms.sampled_gaussian import SampledGaussian
+from ..mechanisms.gaussian import SampledGaussian
 from ..rounding import GRID, inflated
 from ..rows.base import RowStore
 from .base import PerturbedQuery
