@@ -15,6 +15,7 @@ import numpy as np
 
 from ...problem.problem import Problem
 from ..accounting.calculus import Calculus
+from ..queries.moments import packed, unpacked
 
 
 @dataclass(frozen=True)
@@ -90,9 +91,7 @@ class ArmMoments:
     @classmethod
     def of(cls, matrices: np.ndarray, vectors: np.ndarray, scale: float, seen: int) -> ArmMoments:
         """Moments of symmetric matrices (K, p, p), of which the upper halves count, and vectors."""
-        diagonal, upper = np.arange(vectors.shape[1]), np.triu_indices(vectors.shape[1], 1)
-        parts = matrices[:, diagonal, diagonal], sqrt(2.0) * matrices[:, upper[0], upper[1]]
-        return cls(np.concatenate([*parts, vectors], axis=1), scale, seen)
+        return cls(np.concatenate([packed(matrices), vectors], axis=1), scale, seen)
 
     @property
     def vectors(self) -> np.ndarray:
@@ -108,10 +107,5 @@ class ArmMoments:
         Of a symmetric matrix one half is released, and written twice: the halves may be rounded in
         two ways, and with the same noise on both their difference would bear none.
         """
-        K, p = self.vectors.shape
-        diagonal, upper = np.arange(p), np.triu_indices(p, 1)
-        out = np.zeros((K, p, p))
-        out[:, upper[0], upper[1]] = self.packed[:, p:-p] / sqrt(2.0)
-        out += out.transpose(0, 2, 1)
-        out[:, diagonal, diagonal] = self.packed[:, :p]
-        return out
+        p = self.vectors.shape[1]
+        return unpacked(self.packed[:, :-p], p)

@@ -202,15 +202,20 @@ def _kept_square(problem: Problem) -> float:
 
 
 def packed(S: np.ndarray) -> np.ndarray:
-    """Diagonal of a symmetric matrix, then sqrt(2) times its upper triangle: of equal l2 norm."""
-    return np.concatenate([np.diag(S), sqrt(2.0) * S[np.triu_indices(len(S), 1)]])
+    """Diagonal of a symmetric matrix, then sqrt(2) times its upper triangle: of equal l2 norm.
+
+    Of several, (..., p, p), a vector each.
+    """
+    i, (j, k) = np.arange(S.shape[-1]), np.triu_indices(S.shape[-1], 1)
+    return np.concatenate([S[..., i, i], sqrt(2.0) * S[..., j, k]], axis=-1)
 
 
 def unpacked(vector: np.ndarray, p: int) -> np.ndarray:
-    """The symmetric matrix (p, p) that :func:`packed` made this vector of."""
-    out = np.zeros((p, p))
-    out[np.triu_indices(p, 1)] = vector[p:]
-    out += out.T
+    """The symmetric matrices (..., p, p) that :func:`packed` made vectors of."""
+    out = np.zeros((*vector.shape[:-1], p, p))
+    i, (j, k) = np.arange(p), np.triu_indices(p, 1)
+    out[..., j, k] = vector[..., p:]
+    out += np.swapaxes(out, -1, -2).copy()
     out /= sqrt(2.0)
-    out[np.diag_indices(p)] = vector[:p]
+    out[..., i, i] = vector[..., :p]
     return out
