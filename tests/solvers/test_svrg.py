@@ -6,11 +6,11 @@ from math import inf
 import numpy as np
 import pytest
 from by_night import by_night
+from tasks_for_solvers import make_problem, solve
 
 from skdp.privacy import Adjacency, PrivateOracle, SeededNoise
 from skdp.privacy.accounting import Ledger
 from skdp.privacy.rows import DenseRows
-from skdp.problem import Problem, RowBounds, TargetBounds
 from skdp.problem.losses import Huber, Logistic, Softmax, Squared
 from skdp.problem.penalties import L2
 from skdp.solvers import GD, SVRG
@@ -22,25 +22,6 @@ PAPER = SVRG(
     steps=40, total_step_size=40.0, inner=5, growth=1, longest=5, reach=inf, momentum=0.0,
     snapshot="average", clip=1.0,
 )  # fmt: skip
-
-
-def make_problem(loss=None, **fields):
-    rng = np.random.default_rng(1)
-    X = rng.normal(size=(N, D))
-    X /= np.linalg.norm(X, axis=1, keepdims=True)
-    loss = loss or Logistic()
-    target = TargetBounds(-1.0, 1.0) if isinstance(loss, Squared | Huber) else None
-    z = X @ [3.0, -2.0, 0.5]
-    y = 0.2 * z if target else (rng.random(N) < 1 / (1 + np.exp(-z))).astype(float)
-    return Problem(loss, N, D, RowBounds(1.0, 0.0, target), **fields), X, y
-
-
-def solve(solver, problem, X, y, epsilon=1.0, seed=0):
-    transcript, ledger = Transcript(), Ledger(epsilon, DELTA)
-    noise = SeededNoise(np.random.default_rng(seed))
-    oracle = RecordingOracle(DenseRows(X, y), ledger, Adjacency.REPLACE_ONE, noise, transcript)
-    solution = solver.solve(problem, oracle.for_problem(problem), PUBLIC_RNG)
-    return solution, transcript.entries, ledger
 
 
 def epochs(entries):
