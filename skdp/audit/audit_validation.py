@@ -99,7 +99,7 @@ def _check_confidence(who: str, confidence: Any) -> None:
 
 
 def refuse_zero_out(other: Any, calls: int | None, *, bandit: bool) -> None:
-    """Refuse what has no meaning under zero-out."""
+    """Refuse options of an audit that have no meaning under zero-out."""
     if other is not None or calls is not None or bandit:
         raise ValueError(
             "audit under adjacency='zero_out' leaves rows out by itself, which needs other=None "

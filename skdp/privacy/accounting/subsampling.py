@@ -129,8 +129,8 @@ def epsilon(
     """Epsilon of sampled releases, Gaussian ones, and fits that are (epsilon, delta)-DP, together.
 
     The price of the Gaussian ones is in mu^2; ``pairs`` are the (epsilon, delta) of fits of which
-    no more is known. It is rounded up, and ``about``, another bound if there is one, where numbers
-    are out of range.
+    no more is known. It is rounded up. ``about`` is another upper bound on it, if there is one, and
+    is returned where losses cannot be computed.
     """
     if not gaussian < inf or any(s.noise_multiplier == 0 for s in sampled):
         return about
