@@ -29,12 +29,12 @@ _REST = 0.1
 class Claim(NamedTuple):
     """Privacy loss that a ledger states, the (epsilon, delta) that an audit tries to refute."""
 
-    # The account.
+    #: The account.
     epsilon: float
     delta: float
-    # Whether all that was released has Gaussian noise, so that mu-GDP is claimed.
+    #: Whether all that was released has Gaussian noise, so that mu-GDP is claimed.
     gaussian: bool
-    # Names of the queries that were paid for.
+    #: Names of the queries that were paid for.
     queries: frozenset[str] = frozenset()
 
     @property

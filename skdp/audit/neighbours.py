@@ -259,15 +259,15 @@ def _with_row(
 class Found(NamedTuple):
     """A program with two data sets, and what is known before it is run over and over."""
 
-    # With the two.
+    #: With the two.
     program: Program
-    # Of a run.
+    #: Of a run.
     claim: Claim
-    # That a run takes.
+    #: That a run takes.
     seconds: float
-    # Those of a recorded fit under both, or why there are none.
+    #: Those of a recorded fit under both, or why there are none.
     answers: list[Answer] | UnknownLikelihoodError
-    # What differs at the boundary.
+    #: What differs at the boundary.
     leaks: list[str]
 
 

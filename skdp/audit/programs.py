@@ -32,17 +32,17 @@ from .recording import DivergedError, Tape, TapedOracle, TapedSession, differenc
 class Recording:
     """A run on one data set: the model, all that was said, and all that was asked."""
 
-    # After the run.
+    #: After the run.
     model: Any
-    # What was published, as numbers.
+    #: What was published, as numbers.
     numbers: np.ndarray
-    # Warnings.
+    #: Warnings.
     said: list[str]
-    # Queries and answers.
+    #: Queries and answers.
     tape: Tape
-    # Of public randomness.
+    #: Of public randomness.
     seed: int
-    # The data set.
+    #: The data set.
     which: int
 
 
@@ -50,9 +50,9 @@ class Recording:
 class Program(ABC):
     """An estimator and data sets. Each run draws fresh noise from the operating system."""
 
-    # Copied for each run, without its ``random_state``.
+    #: Copied for each run, without its ``random_state``.
     estimator: Any
-    # ``(X, y)`` of each data set, and the labels of its privacy units if there are any.
+    #: ``(X, y)`` of each data set, and the labels of its privacy units if there are any.
     data: tuple[tuple[Any, ...], ...]
 
     @final

@@ -37,7 +37,7 @@ class SampledAnswer(Answer):
 
     mechanism: SampledGaussian
     query: PerturbedQuery
-    # The row in which data sets differ, in the order in which rows are drawn.
+    #: The row in which data sets differ, in the order in which rows are drawn.
     row: int
 
     def log_ratio(self, answers: np.ndarray) -> np.ndarray:

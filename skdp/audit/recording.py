@@ -276,7 +276,7 @@ class TapedSession:
 class Boundary:
     """Differences between two runs in which every answer of the oracle was the same."""
 
-    # Names of what differed.
+    #: Names of what differed.
     differences: tuple[str, ...]
 
     def epsilon(self, delta: float, failure: float) -> float:

@@ -71,12 +71,12 @@ class Noisy(NamedTuple):
 class Reserve(NamedTuple):
     """Releases over secret samples of the rows that a ledger has reserved."""
 
-    # Probability with which a row is drawn.
+    #: Probability with which a row is drawn.
     sampling_rate: float
-    # For each release, in the planned order, what it would cost if every row took part. It says how
-    # much noise there is.
+    #: For each release, in the planned order, what it would cost if every row took part. It says
+    #: how much noise there is.
     spends: tuple[Spend, ...]
-    # Gaussian-DP parameter of as many releases about all rows with as much noise.
+    #: Gaussian-DP parameter of as many releases about all rows with as much noise.
     mu: float
 
 
@@ -90,27 +90,27 @@ def _reserve(block: SubsampledGaussianDP) -> Reserve:
 class ColumnMoments(NamedTuple):
     """Noisy moments of features on the scale of their bounds, which is [-1, 1]."""
 
-    # Means of the values and of their squares; shape (d,).
+    #: Means of the values and of their squares; shape (d,).
     means: np.ndarray
     squares: np.ndarray
-    # Standard deviation of the noise of a mean; that of a square is smaller by sqrt(2).
+    #: Standard deviation of the noise of a mean; that of a square is smaller by sqrt(2).
     scale: float
-    # Shares of the rows in which features are missing, which add nothing to the sums that means are
-    # made of, and 3/4 to those of squares; its noise is a little smaller than that of means; shape
-    # (d,).
+    #: Shares of the rows in which features are missing, which add nothing to the sums that means
+    #: are made of, and 3/4 to those of squares; its noise is a little smaller than that of means;
+    #: shape (d,).
     missing: np.ndarray | None = None
 
 
 class GroupMoments(NamedTuple):
     """Noisy sums over the rows of groups, divided by the number of all rows, and their noise."""
 
-    # Shares of the groups in the rows; shape (G,).
+    #: Shares of the groups in the rows; shape (G,).
     shares: np.ndarray
-    # Sums of k numbers in [-1, 1], and of their squares less 3/4 for each row; shape (G, k).
+    #: Sums of k numbers in [-1, 1], and of their squares less 3/4 for each row; shape (G, k).
     sums: np.ndarray
     squares: np.ndarray
-    # Standard deviations of the noise of a sum and of a share; that of a square is smaller than
-    # that of a sum by sqrt(2).
+    #: Standard deviations of the noise of a sum and of a share; that of a square is smaller than
+    #: that of a sum by sqrt(2).
     scale: float
     share_scale: float
 
@@ -118,25 +118,25 @@ class GroupMoments(NamedTuple):
 class CategoryCounts(NamedTuple):
     """Noisy counts of categories above a threshold."""
 
-    # By column, and in it by category, in their order.
+    #: By column, and in it by category, in their order.
     counts: dict[int, dict[Category, float]]
-    # All counts are above it.
+    #: All counts are above it.
     threshold: float
-    # Standard deviation of the noise.
+    #: Standard deviation of the noise.
     scale: float
 
 
 class ScoreAndCurvature(NamedTuple):
     """Noisy terms of a step of Newton's method, and the standard deviations of their noise."""
 
-    # Mean curvature; its noise off the diagonal is smaller by sqrt(2); shape (k, k).
+    #: Mean curvature; its noise off the diagonal is smaller by sqrt(2); shape (k, k).
     curvature: np.ndarray
-    # Mean score; shape (k,).
+    #: Mean score; shape (k,).
     score: np.ndarray
-    # Mean square of the residuals, for the squared loss.
+    #: Mean square of the residuals, for the squared loss.
     squares: float | None
-    # Standard deviation of the noise of a diagonal entry of the curvature, of an entry of the score
-    # and of the mean square.
+    #: Standard deviation of the noise of a diagonal entry of the curvature, of an entry of the
+    #: score and of the mean square.
     noise: float
     score_noise: float
     squares_noise: float

@@ -32,11 +32,11 @@ _factory: ContextVar[OracleFactory] = ContextVar("oracle_factory", default=Priva
 class PrivacyTerms:
     """Public terms on which rows are asked."""
 
-    # The whole budget.
+    #: The whole budget.
     epsilon: float
     delta: float
     adjacency: Adjacency
-    # Adds up what is charged.
+    #: Adds up what is charged.
     calculus: Calculus = field(default_factory=GaussianDP)
 
     @final

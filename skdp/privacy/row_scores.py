@@ -24,7 +24,7 @@ from .rows.privacy_units import PrivacyUnits
 class RowScore:
     """A number for each row, the larger the better, clipped to a public range."""
 
-    # Takes a fitted estimator, X and y, and returns an array of shape (n_samples,).
+    #: Takes a fitted estimator, X and y, and returns an array of shape (n_samples,).
     of_rows: Callable[[Any, Any, Any], np.ndarray]
     low: float
     high: float
@@ -95,15 +95,15 @@ class RowScore:
 class NoisyScoring:
     """Scoring by a noisy mean over private rows."""
 
-    # What is averaged.
+    #: What is averaged.
     score: RowScore
-    # Over which rows.
+    #: Over which rows.
     X: Any
     y: Any
-    # Level of Gaussian differential privacy of the mean.
+    #: Level of Gaussian differential privacy of the mean.
     mu: float
     adjacency: Adjacency
-    # Privacy units of the rows.
+    #: Privacy units of the rows.
     units: PrivacyUnits | None = None
 
     def __call__(self, estimator: Any, noise: SecretNoise) -> float:

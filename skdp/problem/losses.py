@@ -359,7 +359,7 @@ class Huber(_OfResiduals):
     ``smoothness`` is 1.
     """
 
-    # Residual beyond which the loss is linear, in units of y; in [1e-50, 1e50].
+    #: Residual beyond which the loss is linear, in units of y; in [1e-50, 1e50].
     delta: float = 1.0
 
     smoothness: ClassVar[float] = 1.0
@@ -401,8 +401,8 @@ class Tukey(_OfResiduals):
       derivative is a parabola that starts at 1, ends at 0 and is lowest at 3/5, with -4/5.
     """
 
-    # Residual c from which the loss is constant, in units of y; in [1e-50, 1e50]. Estimators bring
-    # targets to [-1, 1] first, so with them the unit is half the width of the bounds.
+    #: Residual c from which the loss is constant, in units of y; in [1e-50, 1e50]. Estimators bring
+    #: targets to [-1, 1] first, so with them the unit is half the width of the bounds.
     width: float = 1.0
 
     smoothness: ClassVar[float] = 1.0
@@ -456,7 +456,7 @@ class Pinball(_OfResiduals):
     further.
     """
 
-    # The quantiles, in (0, 1), increasing.
+    #: The quantiles, in (0, 1), increasing.
     quantiles: tuple[float, ...] = (0.5,)
 
     smoothness: ClassVar[float] = inf
@@ -651,7 +651,7 @@ class HuberisedHinge(_OfTwoClasses):
     which is ``smoothness``. The loss exceeds the hinge loss by at most h / 4, at ``s z = 1``.
     """
 
-    # Half the length h of the quadratic part, in units of the margin; in [1e-50, 1e50].
+    #: Half the length h of the quadratic part, in units of the margin; in [1e-50, 1e50].
     width: float = 0.5
 
     family: ClassVar[str] = "hinge"
@@ -776,7 +776,7 @@ class Softmax(Loss):
       attained by v = (1, -1, 0, ...) when two classes share all mass equally.
     """
 
-    # Number of classes K, at least 2.
+    #: Number of classes K, at least 2.
     n_classes: int
 
     family: ClassVar[str] = "logistic"
@@ -897,9 +897,9 @@ class MultiTarget(_SumOfLosses):
     row, the outer product of its t derivatives and its features, are clipped together.
     """
 
-    # Inner loss, of residuals, with one score a row.
+    #: Inner loss, of residuals, with one score a row.
     loss: Loss
-    # Number of targets t, at least 2.
+    #: Number of targets t, at least 2.
     n_targets: int
 
     of_residuals: ClassVar[bool] = True
@@ -960,9 +960,9 @@ class OneVsRest(_SumOfLosses):
     losses do; it is an upper bound for any other.
     """
 
-    # Inner loss, with one score a row and targets 0 and 1.
+    #: Inner loss, with one score a row and targets 0 and 1.
     loss: Loss
-    # Number of classes K, at least 2.
+    #: Number of classes K, at least 2.
     n_classes: int
 
     def __post_init__(self) -> None:
@@ -1047,9 +1047,9 @@ class Hazard(Loss):
     Prentice and Gloeckler (1978), grouped Cox model; Peto and Peto (1972).
     """
 
-    # Ends t_1 < ... < t_K of the periods, positive; the first begins at 0.
+    #: Ends t_1 < ... < t_K of the periods, positive; the first begins at 0.
     times: tuple[float, ...]
-    # Baseline h of each period, positive: the integral over it of the hazard at score 0.
+    #: Baseline h of each period, positive: the integral over it of the hazard at score 0.
     hazards: tuple[float, ...]
 
     of_times: ClassVar[bool] = True

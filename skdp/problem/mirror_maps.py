@@ -94,7 +94,7 @@ class PNorm(MirrorMap):
     ball from outside is shrinking.
     """
 
-    # Of the ball.
+    #: Of the ball.
     radius: float
     p: float
 
@@ -150,9 +150,9 @@ class Entropy(MirrorMap):
     of noise, its largest entry, grows like the root of that logarithm: neither sees the dimension.
     """
 
-    # Of the simplex or l1 ball.
+    #: Of the simplex or l1 ball.
     radius: float
-    # Whether the set is the l1 ball.
+    #: Whether the set is the l1 ball.
     signed: bool
 
     def norm(self, w: np.ndarray) -> float:

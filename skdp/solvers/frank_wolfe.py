@@ -208,15 +208,15 @@ class FrankWolfe(OnlineFrankWolfe):
 class Walking:
     """Number and length of the steps, and the bounds on derivatives and entries."""
 
-    # Number of steps.
+    #: Number of steps.
     steps: int
-    # Bound on the derivative of the loss of a row.
+    #: Bound on the derivative of the loss of a row.
     clip: float
-    # Bound on entries of rows, in units of ``data_norm``.
+    #: Bound on entries of rows, in units of ``data_norm``.
     entry: float
-    # How much more than at ordinary budgets there is to spend; 1 or more.
+    #: How much more than at ordinary budgets there is to spend; 1 or more.
     growth: float
-    # Most of the way from zero to a vertex that a single step should go.
+    #: Most of the way from zero to a vertex that a single step should go.
     stride: float
 
     def lengths(self, t: int, start: np.ndarray, *, warm: bool) -> tuple[float, float]:
@@ -294,11 +294,11 @@ def _entry_for(problem: Problem, growth: float) -> float:
 class Ways:
     """A set whose vertices are signed coordinates, and perhaps zero."""
 
-    # Size of the entry of a vertex.
+    #: Size of the entry of a vertex.
     radius: float
-    # Whether one may go down as well as up.
+    #: Whether one may go down as well as up.
     two_sided: bool
-    # Whether zero is one of the points to go to.
+    #: Whether zero is one of the points to go to.
     zero: bool
 
     def point(self, index: int, shape: tuple[int, ...]) -> tuple[int, float]:

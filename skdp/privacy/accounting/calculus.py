@@ -142,8 +142,8 @@ class PerturbedGaussianDP(Calculus):
     pessimistic.
     """
 
-    # Whether neighbours differ in all rows of a privacy unit. The two have no events of their own
-    # kind in common, as their Jacobians are bounded in different ways.
+    #: Whether neighbours differ in all rows of a privacy unit. The two have no events of their own
+    #: kind in common, as their Jacobians are bounded in different ways.
     of_units: bool = False
 
     def for_units(self) -> PerturbedGaussianDP:
@@ -189,7 +189,7 @@ class PureDP(Calculus):
         "delta for it."
     )
 
-    # Whether neighbours differ in all rows of a privacy unit.
+    #: Whether neighbours differ in all rows of a privacy unit.
     of_units: bool = False
 
     def for_units(self) -> PureDP:
@@ -219,10 +219,10 @@ class SubsampledGaussianDP(Calculus):
     multiplier that is no larger than its own.
     """
 
-    # Probability with which a row is drawn, in (0, 1].
+    #: Probability with which a row is drawn, in (0, 1].
     sampling_rate: float
-    # In the order in which they are planned: noise multiplier, the standard deviation of the noise
-    # in units of the bound on one row, whatever the relation, and how many such releases.
+    #: In the order in which they are planned: noise multiplier, the standard deviation of the noise
+    #: in units of the bound on one row, whatever the relation, and how many such releases.
     releases: tuple[tuple[float, int], ...]
     adjacency: Adjacency = Adjacency.REPLACE_ONE
 
@@ -295,9 +295,9 @@ class ThresholdedGaussianDP(Calculus):
     of ``docs/proofs/histograms_and_counts.md``.
     """
 
-    # Delta, in (0, 1), that is reserved for a threshold. One with a larger delta is refused.
+    #: Delta, in (0, 1), that is reserved for a threshold. One with a larger delta is refused.
     threshold_delta: float
-    # How many such releases it is reserved for.
+    #: How many such releases it is reserved for.
     releases: int = 1
 
     def reserved(self, event: Event) -> tuple[float, int] | None:

@@ -71,11 +71,11 @@ _LARGEST_EXPONENT = 500.0
 class SampledReleases:
     """Sampled releases of one kind."""
 
-    # Sampling rate, in (0, 1].
+    #: Sampling rate, in (0, 1].
     rate: float
-    # Standard deviation of the noise in units of the bound on a row.
+    #: Standard deviation of the noise in units of the bound on a row.
     noise_multiplier: float
-    # How many.
+    #: How many.
     count: int
     adjacency: Adjacency
 

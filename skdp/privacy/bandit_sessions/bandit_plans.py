@@ -25,23 +25,23 @@ class Plan:
     It is public. The session takes care that no more than this is answered.
     """
 
-    # What is released: moments of all users so far; gradients, or vertices of the l1 ball, of the
-    # users of a block at points that the policy chooses; a vertex for every arm from running sums
-    # of recursive gradients; or the weights that a streaming solver has learned for each arm.
+    #: What is released: moments of all users so far; gradients, or vertices of the l1 ball, of the
+    #: users of a block at points that the policy chooses; a vertex for every arm from running sums
+    #: of recursive gradients; or the weights that a streaming solver has learned for each arm.
     releases: Literal["moments", "gradients", "vertices", "steps", "streams"]
-    # Numbers of users after which something is released, increasing; the last is the horizon T.
+    #: Numbers of users after which something is released, increasing; the last is the horizon T.
     ends: Sequence[int]
-    # How the ledger adds up charges.
+    #: How the ledger adds up charges.
     calculus: Calculus
-    # Bound on the derivative of the loss of a user, or on the recursive one of ``'steps'``.
+    #: Bound on the derivative of the loss of a user, or on the recursive one of ``'steps'``.
     clip: float = 1.0
-    # Number of answers at each end, one unless they are gradients or vertices; by default one.
+    #: Number of answers at each end, one unless they are gradients or vertices; by default one.
     answers: tuple[int, ...] = ()
-    # The first ``n_arms * forced`` users belong to the arms in turn, ``forced`` to each, and only
-    # the arm whose turn it is takes steps. From then on every arm takes a step at every user.
+    #: The first ``n_arms * forced`` users belong to the arms in turn, ``forced`` to each, and only
+    #: the arm whose turn it is takes steps. From then on every arm takes a step at every user.
     forced: int = 0
-    # For ``'streams'``: what learns the weights of an arm, from its users and synthetic rows, and
-    # the problem of one arm over bounded rows, of as many rows as an arm takes steps.
+    #: For ``'streams'``: what learns the weights of an arm, from its users and synthetic rows, and
+    #: the problem of one arm over bounded rows, of as many rows as an arm takes steps.
     solver: Any = None
     problem: Problem | None = None
 
@@ -80,12 +80,12 @@ class Plan:
 class ArmMoments:
     """Noisy sums over the users of each arm."""
 
-    # Of each arm ``sum v v'`` as the vector of its diagonal and of sqrt(2) times its upper
-    # triangle, whose norm is the Frobenius norm, and ``sum y v``; shape (K, p (p + 1) / 2 + p).
+    #: Of each arm ``sum v v'`` as the vector of its diagonal and of sqrt(2) times its upper
+    #: triangle, whose norm is the Frobenius norm, and ``sum y v``; shape (K, p (p + 1) / 2 + p).
     packed: np.ndarray
-    # Standard deviation of the noise of an entry.
+    #: Standard deviation of the noise of an entry.
     scale: float
-    # Number of users.
+    #: Number of users.
     seen: int
 
     @classmethod

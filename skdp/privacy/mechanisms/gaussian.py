@@ -61,17 +61,17 @@ class SampledGaussian(PerturbingMechanism):
 
     fact = SampledGaussianEvent
 
-    # Number of rows, public.
+    #: Number of rows, public.
     n_samples: int
-    # Probability with which a row is drawn.
+    #: Probability with which a row is drawn.
     sampling_rate: float
-    # Most that a neighbour can move the answer, if the row in question is drawn.
+    #: Most that a neighbour can move the answer, if the row in question is drawn.
     sensitivity: float
-    # Standard deviation of the noise.
+    #: Standard deviation of the noise.
     noise_scale: float
     adjacency: Adjacency
-    # Names of the sites of whose rows there is an answer each, and noise on each. Who is asked is
-    # public; who is drawn is not.
+    #: Names of the sites of whose rows there is an answer each, and noise on each. Who is asked is
+    #: public; who is drawn is not.
     sites: tuple[Hashable, ...] | None = None
 
     @classmethod
@@ -122,14 +122,14 @@ class ThresholdMechanism(Mechanism):
 
     fact = ThresholdEvent
 
-    # Most that the counts can move in l2, over all cells that there might be.
+    #: Most that the counts can move in l2, over all cells that there might be.
     sensitivity: float
-    # Standard deviation of the noise.
+    #: Standard deviation of the noise.
     noise_scale: float
-    # Number of tables.
+    #: Number of tables.
     columns: int
-    # Largest probability with which a cell is published that one person alone is in, whichever it
-    # is.
+    #: Largest probability with which a cell is published that one person alone is in, whichever it
+    #: is.
     threshold_delta: float
 
     @classmethod

@@ -32,11 +32,11 @@ class GumbelMechanism(Mechanism):
       (eta^2 / 8)-zCDP (Cesar and Rogers, 2021), and all are together ``choices`` times that.
     """
 
-    # The most by which the difference of two candidates' scores can move.
+    #: The most by which the difference of two candidates' scores can move.
     sensitivity: float
-    # Scale b of the Gumbel noise.
+    #: Scale b of the Gumbel noise.
     noise_scale: float
-    # How many are published, at least 1; all of them if there are fewer.
+    #: How many are published, at least 1; all of them if there are fewer.
     choices: int
 
     @classmethod

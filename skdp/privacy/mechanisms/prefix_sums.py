@@ -64,7 +64,7 @@ class PrefixSumMechanism(ABC):
     - Nothing here is learned from data.
     """
 
-    # Number of terms, at least 1. Public, and fixed in advance.
+    #: Number of terms, at least 1. Public, and fixed in advance.
     length: int
 
     def __post_init__(self) -> None:

@@ -69,15 +69,15 @@ class RandomSlope(PerturbingMechanism):
     fact: ClassVar[type[PerturbationEvent]]
 
     shape: tuple[int, ...]
-    # Most by which the gradient of the objective can move between neighbours, at one point.
+    #: Most by which the gradient of the objective can move between neighbours, at one point.
     sensitivity: float
-    # Scale of the slope.
+    #: Scale of the slope.
     noise_scale: float
-    # Bound on the logarithm of the ratio of the Jacobians of two neighbours.
+    #: Bound on the logarithm of the ratio of the Jacobians of two neighbours.
     jacobian: float
-    # Most by which computed minimisers with the same exact one can be apart.
+    #: Most by which computed minimisers with the same exact one can be apart.
     output_sensitivity: float
-    # Scale of the noise on the computed minimiser.
+    #: Scale of the noise on the computed minimiser.
     output_noise_scale: float
 
     @classmethod
@@ -136,7 +136,7 @@ class ObjectivePerturbation(RandomSlope):
 
     fact = ObjectivePerturbationEvent
 
-    # Whether neighbours differ in all rows of a privacy unit.
+    #: Whether neighbours differ in all rows of a privacy unit.
     of_units: bool = False
 
     @classmethod

@@ -34,11 +34,11 @@ class Trust:
     ``'central'``: an aggregator that sees everything and adds the noise.
     """
 
-    # One of the names above.
+    #: One of the names above.
     source: str = "local"
-    # Number of curious sites.
+    #: Number of curious sites.
     colluders: int = 0
-    # Standard deviation of a mask between two sites in units of a site's own noise.
+    #: Standard deviation of a mask between two sites in units of a site's own noise.
     ratio: float = 3.0
 
     def __post_init__(self) -> None:
@@ -74,18 +74,18 @@ class SiteNoise(Mechanism):
       no neighbour out.
     """
 
-    # Names of the sites that take part.
+    #: Names of the sites that take part.
     labels: tuple[Hashable, ...]
-    # Pairs among them that share a seed, by their place in ``labels``; None stands for all pairs;
-    # shape (n_edges, 2).
+    #: Pairs among them that share a seed, by their place in ``labels``; None stands for all pairs;
+    #: shape (n_edges, 2).
     edges: np.ndarray | None
-    # Where the noise comes from.
+    #: Where the noise comes from.
     trust: Trust
-    # Most that a neighbour can move one site's message.
+    #: Most that a neighbour can move one site's message.
     sensitivity: float
-    # Noise against the adversary, for each site; shape (n_active,).
+    #: Noise against the adversary, for each site; shape (n_active,).
     noise_scales: np.ndarray
-    # What each site adds that nobody cancels; shape (n_active,).
+    #: What each site adds that nobody cancels; shape (n_active,).
     own_noise_scales: np.ndarray
 
     @classmethod

@@ -90,8 +90,8 @@ class Summed(GaussianQuery):
       any weight in [0, 1].
     """
 
-    # What rows are brought to, and their public numbers: n to divide by and, if rows are weighted,
-    # that of all of them.
+    #: What rows are brought to, and their public numbers: n to divide by and, if rows are weighted,
+    #: that of all of them.
     problem: Problem
 
     @property

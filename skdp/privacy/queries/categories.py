@@ -35,9 +35,9 @@ class CategoryCountsQuery(Query):
 
     name: ClassVar[str] = "category_counts"
 
-    # Columns that are asked about, all different, at least one.
+    #: Columns that are asked about, all different, at least one.
     columns: tuple[int, ...]
-    # Largest probability with which a category is published that one person alone has.
+    #: Largest probability with which a category is published that one person alone has.
     threshold_delta: float
 
     def sensitivity(self, adjacency: Adjacency) -> float:

@@ -50,7 +50,7 @@ class MagnitudeVotesQuery(CountQuery):
 
     name: ClassVar[str] = "magnitude_votes"
 
-    # The k features that may vote, all different.
+    #: The k features that may vote, all different.
     columns: tuple[int, ...]
 
     def sensitivity(self, adjacency: Adjacency) -> float:
@@ -94,12 +94,12 @@ class ColumnCellsQuery(CountQuery):
 
     name: ClassVar[str] = "column_cells"
 
-    # Ends of the intervals that are cut into cells; shape (k,).
+    #: Ends of the intervals that are cut into cells; shape (k,).
     low: np.ndarray
     high: np.ndarray
-    # Number m of cells of each.
+    #: Number m of cells of each.
     cells: int
-    # The k features, all different.
+    #: The k features, all different.
     columns: tuple[int, ...]
 
     def sensitivity(self, adjacency: Adjacency) -> float:
@@ -170,9 +170,9 @@ class ColumnTreeQuery(CountQuery):
 
     name: ClassVar[str] = "column_tree"
 
-    # Range of each of the d features. Values beyond count in the cell at the end.
+    #: Range of each of the d features. Values beyond count in the cell at the end.
     bounds: ColumnBounds
-    # Number of levels of nodes.
+    #: Number of levels of nodes.
     levels: int
 
     def sensitivity(self, adjacency: Adjacency) -> float:

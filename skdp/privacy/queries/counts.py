@@ -23,16 +23,16 @@ class HistogramQuery(CellsQuery):
 
     name: ClassVar[str] = "histogram"
 
-    # What is counted: the l2 norm of the features, or the target; both as they came, before any
-    # clipping, but for the scale. Or the target times the row's weight, which does not count
-    # besides then.
+    #: What is counted: the l2 norm of the features, or the target; both as they came, before any
+    #: clipping, but for the scale. Or the target times the row's weight, which does not count
+    #: besides then.
     of: Histogrammed
-    # Of shape (m,). Increasing. Bin k holds values in ``[edges[k-1], edges[k])``; bin 0 lies below
-    # all edges and bin m above, so that every row falls in exactly one of m + 1 bins.
+    #: Of shape (m,). Increasing. Bin k holds values in ``[edges[k-1], edges[k])``; bin 0 lies below
+    #: all edges and bin m above, so that every row falls in exactly one of m + 1 bins.
     edges: np.ndarray
-    # Public scale that features are brought to before their norm is taken.
+    #: Public scale that features are brought to before their norm is taken.
     scaling: ColumnScaling | None = None
-    # Which target, where rows have several.
+    #: Which target, where rows have several.
     column: int | None = None
 
     def public(self) -> tuple[object, ...]:
@@ -66,19 +66,19 @@ class OutcomeCountsQuery(CellsQuery):
 
     name: ClassVar[str] = "outcome_counts"
 
-    # Outcomes: whether the predicted class is the label, whatever that is; the predicted class
-    # beside the label; or the bin of the score of one class, beside label 1 for that class and 0
-    # for any other.
+    #: Outcomes: whether the predicted class is the label, whatever that is; the predicted class
+    #: beside the label; or the bin of the score of one class, beside label 1 for that class and 0
+    #: for any other.
     of: Outcome
-    # Number of classes K, encoded 0, ..., K - 1. Labels outside count towards the nearest one,
-    # those that are not numbers towards the first.
+    #: Number of classes K, encoded 0, ..., K - 1. Labels outside count towards the nearest one,
+    #: those that are not numbers towards the first.
     n_classes: int
-    # Number of groups G, encoded likewise. 1 takes no notice of them.
+    #: Number of groups G, encoded likewise. 1 takes no notice of them.
     n_groups: int = 1
-    # Increasing edges of b bins of scores; bin k holds scores in ``[edges[k-1], edges[k])``; shape
-    # (b - 1,).
+    #: Increasing edges of b bins of scores; bin k holds scores in ``[edges[k-1], edges[k])``; shape
+    #: (b - 1,).
     edges: np.ndarray | None = None
-    # Class whose score it is.
+    #: Class whose score it is.
     of_class: int = 1
 
     @property
@@ -136,8 +136,8 @@ class TargetTableQuery(CellsQuery):
 
     name: ClassVar[str] = "target_table"
 
-    # Of shape (m,). Increasing. Bins are those of :class:`HistogramQuery`; what is not a number is
-    # above.
+    #: Of shape (m,). Increasing. Bins are those of :class:`HistogramQuery`; what is not a number is
+    #: above.
     edges_of_targets: np.ndarray
     edges_of_predictions: np.ndarray
 

@@ -55,21 +55,21 @@ class GradientQuery(Summed):
 
     name: ClassVar[str] = "gradient"
 
-    # Where; public. Real numbers in the shape of the problem; copied to double precision.
+    #: Where; public. Real numbers in the shape of the problem; copied to double precision.
     w: np.ndarray
-    # Bound on the norm of one row's gradient; None stands for the Lipschitz constant of the
-    # problem, with which clipping changes nothing.
+    #: Bound on the norm of one row's gradient; None stands for the Lipschitz constant of the
+    #: problem, with which clipping changes nothing.
     clip_norm: float | None = None
-    # Whether to clip the mean gradient of each privacy unit of several rows, and not that of each
-    # of its rows, which then is only bounded by 16 times the clip. Means are shorter than what they
-    # are of where rows differ, and so more of them are left whole.
+    #: Whether to clip the mean gradient of each privacy unit of several rows, and not that of each
+    #: of its rows, which then is only bounded by 16 times the clip. Means are shorter than what
+    #: they are of where rows differ, and so more of them are left whole.
     whole_units: bool = False
-    # Whether each row's gradient is bounded by a weight that depends on its features and public
-    # numbers, and not on its target: what a gradient of the worst target would be clipped by (see
-    # :meth:`Loss.label_blind_derivative`). The solution is then that of a weighted likelihood,
-    # where clipping moves it. The mean of a privacy unit is within the bound as its rows are; with
-    # ``whole_units`` the weights bound rows by 16 times the clip, and the clip of means depends on
-    # labels.
+    #: Whether each row's gradient is bounded by a weight that depends on its features and public
+    #: numbers, and not on its target: what a gradient of the worst target would be clipped by (see
+    #: :meth:`Loss.label_blind_derivative`). The solution is then that of a weighted likelihood,
+    #: where clipping moves it. The mean of a privacy unit is within the bound as its rows are; with
+    #: ``whole_units`` the weights bound rows by 16 times the clip, and the clip of means depends on
+    #: labels.
     label_blind: bool = False
 
     def __post_init__(self) -> None:

@@ -63,9 +63,9 @@ class GradientDifferenceQuery(GaussianQuery):
 
     name: ClassVar[str] = "gradient_difference"
 
-    # The gradient at w, with its clip.
+    #: The gradient at w, with its clip.
     gradient: GradientQuery
-    # The other point; public, as w is.
+    #: The other point; public, as w is.
     w0: np.ndarray
 
     def __post_init__(self) -> None:

@@ -83,11 +83,11 @@ class GradientAndShareQuery(GaussianQuery):
 
     name: ClassVar[str] = "gradient_and_share"
 
-    # The gradient in question, with a clip.
+    #: The gradient in question, with a clip.
     gradient: GradientQuery
-    # Factor of the share, > 0.
+    #: Factor of the share, > 0.
     weight: float
-    # The share that is compared with, in [0, 1]; it matters for weighted rows only.
+    #: The share that is compared with, in [0, 1]; it matters for weighted rows only.
     usual: float = 0.5
 
     @property

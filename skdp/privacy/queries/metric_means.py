@@ -28,14 +28,14 @@ _FARTHEST, _NEAREST = 1e300, 1e-280
 class RowMetric:
     """A number for each prediction, in a public range."""
 
-    # For transcripts.
+    #: For transcripts.
     name: str
-    # Low and high end, finite and apart. What is not a number counts as the high end.
+    #: Low and high end, finite and apart. What is not a number counts as the high end.
     range: tuple[float, float]
-    # The number of each row of a block, shape (m,): a function of that row, of what the model says
-    # of it, and of ``facts``. The query clips it to the range, so that nothing else rests on it.
+    #: The number of each row of a block, shape (m,): a function of that row, of what the model says
+    #: of it, and of ``facts``. The query clips it to the range, so that nothing else rests on it.
     of: Callable[[PredictedBlock], np.ndarray]
-    # Public numbers that it depends on.
+    #: Public numbers that it depends on.
     facts: tuple[object, ...] = ()
 
 
@@ -271,9 +271,9 @@ class MetricMeansQuery(UnitMoments):
 
     name: ClassVar[str] = "metric_means"
 
-    # At least one.
+    #: At least one.
     metrics: tuple[RowMetric, ...]
-    # Number of rows n to divide by.
+    #: Number of rows n to divide by.
     n_samples: int
 
     def __post_init__(self) -> None:
@@ -323,10 +323,10 @@ class GroupMeansQuery(GaussianQuery):
 
     name: ClassVar[str] = "group_means"
 
-    # The metrics, and n.
+    #: The metrics, and n.
     means: MetricMeansQuery
-    # Number of groups G, encoded 0, ..., G - 1. Rows of others count towards the nearest one, those
-    # of no number towards the first.
+    #: Number of groups G, encoded 0, ..., G - 1. Rows of others count towards the nearest one,
+    #: those of no number towards the first.
     n_groups: int
 
     @property

@@ -148,7 +148,7 @@ class NormalEquationsQuery(Summed):
 
     name: ClassVar[str] = "normal_equations"
 
-    # Weight c of the moments with the targets, in (0, 1].
+    #: Weight c of the moments with the targets, in (0, 1].
     balance: float
 
     def __post_init__(self) -> None:

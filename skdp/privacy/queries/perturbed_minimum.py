@@ -88,24 +88,24 @@ class PerturbedMinimumQuery(PerturbedQuery):
     # Only with a Jacobian and a calculus of their own.
     takes_units: ClassVar[bool] = False
 
-    # A loss for two classes whose derivative is Lipschitz, or if ``pure`` the squared or Huber's
-    # loss with bounded targets and without a map of the rows; a quadratic penalty or none; public.
-    # A constraint is disregarded.
+    #: A loss for two classes whose derivative is Lipschitz, or if ``pure`` the squared or Huber's
+    #: loss with bounded targets and without a map of the rows; a quadratic penalty or none; public.
+    #: A constraint is disregarded.
     problem: Problem
-    # Bound on the norm of one row's gradient; None stands for the Lipschitz constant of the
-    # problem, with which clipping changes nothing.
+    #: Bound on the norm of one row's gradient; None stands for the Lipschitz constant of the
+    #: problem, with which clipping changes nothing.
     clip_norm: float | None
-    # Least eigenvalue of Q, positive and finite.
+    #: Least eigenvalue of Q, positive and finite.
     strength: float
-    # Norm of the gradient at which the minimiser counts as found, positive.
+    #: Norm of the gradient at which the minimiser counts as found, positive.
     tolerance: float
-    # Whether the noise is that of pure epsilon, in which a spend is counted then. See
-    # :mod:`skdp.privacy.mechanisms.random_slope`.
+    #: Whether the noise is that of pure epsilon, in which a spend is counted then. See
+    #: :mod:`skdp.privacy.mechanisms.random_slope`.
     pure: bool = False
-    # Class that is held against all others, where targets number several classes: it counts as 1
-    # and the others as 0. Classes have no weights then.
+    #: Class that is held against all others, where targets number several classes: it counts as 1
+    #: and the others as 0. Classes have no weights then.
     label: int | None = None
-    # Whether neighbours differ in all rows of a privacy unit, which is what holds for rows too.
+    #: Whether neighbours differ in all rows of a privacy unit, which is what holds for rows too.
     of_units: bool = False
 
     def __post_init__(self) -> None:

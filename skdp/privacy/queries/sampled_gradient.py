@@ -48,9 +48,9 @@ class SampledGradientQuery(PerturbedQuery):
 
     name: ClassVar[str] = "sampled_gradient"
 
-    # The query about all rows.
+    #: The query about all rows.
     full: GradientQuery | GradientDifferenceQuery | SiteRequest
-    # Probability with which a row is drawn, in (0, 1].
+    #: Probability with which a row is drawn, in (0, 1].
     sampling_rate: float
 
     def __post_init__(self) -> None:

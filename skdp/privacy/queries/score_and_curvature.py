@@ -263,10 +263,10 @@ class ScoreAndCurvatureQuery(Summed):
 
     name: ClassVar[str] = "score_and_curvature"
 
-    # Of a problem without a map of rows and weights of classes: coordinates, the model, bounds on
-    # what a row adds.
+    #: Of a problem without a map of rows and weights of classes: coordinates, the model, bounds on
+    #: what a row adds.
     influence: InfluenceBounds
-    # Weight c of the score beside the curvature, in (0, 1].
+    #: Weight c of the score beside the curvature, in (0, 1].
     balance: float
 
     def __post_init__(self) -> None:
@@ -390,12 +390,12 @@ class ScoreMomentsQuery(Summed):
 
     name: ClassVar[str] = "score_moments"
 
-    # Of a problem without a map of rows or weights of classes: coordinates, the model at which rows
-    # are weighed, and bounds on what a row adds.
+    #: Of a problem without a map of rows or weights of classes: coordinates, the model at which
+    #: rows are weighed, and bounds on what a row adds.
     influence: InfluenceBounds
-    # Model at which scores are taken; shape (p,).
+    #: Model at which scores are taken; shape (p,).
     w: np.ndarray
-    # Factor of the shares, at least 0.
+    #: Factor of the shares, at least 0.
     of_shares: float
 
     def __post_init__(self) -> None:

@@ -42,11 +42,11 @@ class ScoreScaleQuery(Summed):
 
     name: ClassVar[str] = "score_scale"
 
-    # Of a problem with the logistic or softmax loss: the model, in its shape; public.
+    #: Of a problem with the logistic or softmax loss: the model, in its shape; public.
     w: np.ndarray
-    # Positive factors a; shape (J,).
+    #: Positive factors a; shape (J,).
     scales: np.ndarray
-    # The range r; positive.
+    #: The range r; positive.
     reach: float
 
     def __post_init__(self) -> None:

@@ -25,9 +25,9 @@ _EPS = float(np.finfo(np.float64).eps)
 class Best(GumbelQuery):
     """The candidates with the best scores, which are functions of a sum over the rows."""
 
-    # Loss, weights of the classes and public bounds.
+    #: Loss, weights of the classes and public bounds.
     problem: Problem
-    # Where, in the shape of the problem; public.
+    #: Where, in the shape of the problem; public.
     w: np.ndarray
 
     @property
@@ -72,15 +72,14 @@ class SelectionQuery(Best):
 
     name: ClassVar[str] = "selection"
 
-    # R is the bound of the problem on norms of rows, b that on features, or infinite; residuals are
-    # those at w.
-    # Bound c on a residual, in the units of bounded targets.
+    #: R is the bound of the problem on norms of rows, b that on features, or infinite; residuals
+    #: are those at w. Bound c on a residual, in the units of bounded targets.
     clip: float
-    # Features to choose from; public.
+    #: Features to choose from; public.
     candidates: np.ndarray
-    # How many to choose; all if there are fewer.
+    #: How many to choose; all if there are fewer.
     k: int
-    # Whether only positive correlations count.
+    #: Whether only positive correlations count.
     signed: bool = False
 
     @property
@@ -144,17 +143,17 @@ class VertexQuery(Best):
 
     name: ClassVar[str] = "vertex"
 
-    # The bound c.
+    #: The bound c.
     clip: float
-    # The bound b; the feature bound of the problem, if it has one, applies as well.
+    #: The bound b; the feature bound of the problem, if it has one, applies as well.
     entry: float
-    # Whether one may go down, too.
+    #: Whether one may go down, too.
     two_sided: bool
-    # Public numbers that are added to the scores, such as what a penalty says. One more than there
-    # are ways to go is the score of going nowhere, which then is the last candidate.
+    #: Public numbers that are added to the scores, such as what a penalty says. One more than there
+    #: are ways to go is the score of going nowhere, which then is the last candidate.
     known: np.ndarray | None = None
-    # Factor between the weights that were asked about last and w, for entries that did not move
-    # else. It saves time where rows are sparse and changes the answer by rounding only.
+    #: Factor between the weights that were asked about last and w, for entries that did not move
+    #: else. It saves time where rows are sparse and changes the answer by rounding only.
     shrunk: float = 1.0
 
     def __post_init__(self) -> None:

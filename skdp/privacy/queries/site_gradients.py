@@ -41,15 +41,15 @@ class SiteRequest:
       takes part does not depend on rows.
     """
 
-    # Loss and public bounds.
+    #: Loss and public bounds.
     problem: Problem
-    # Where rows lie.
+    #: Where rows lie.
     sites: Sites
-    # Numbers of the sites that take part, increasing; shape (n_active,).
+    #: Numbers of the sites that take part, increasing; shape (n_active,).
     active: np.ndarray
-    # Where each of them is asked; shape (n_active, ...).
+    #: Where each of them is asked; shape (n_active, ...).
     W: np.ndarray
-    # Bound on the norm of one row's gradient, as for :class:`GradientQuery`.
+    #: Bound on the norm of one row's gradient, as for :class:`GradientQuery`.
     clip_norm: float | None = None
 
     def __post_init__(self) -> None:
@@ -143,14 +143,14 @@ class SiteGradientsQuery(Query):
     name: ClassVar[str] = "site_gradients"
     takes_units: ClassVar[bool] = False
 
-    # Who is asked what.
+    #: Who is asked what.
     request: SiteRequest
-    # Where noise comes from, and whether messages or their sum are published.
+    #: Where noise comes from, and whether messages or their sum are published.
     trust: Trust
-    # Pairs of sites that share a seed, by their numbers; None stands for all that take part; shape
-    # (n_edges, 2).
+    #: Pairs of sites that share a seed, by their numbers; None stands for all that take part; shape
+    #: (n_edges, 2).
     edges: np.ndarray | None
-    # What each site pays of the spend, in (0, 1]; shape (n_active,).
+    #: What each site pays of the spend, in (0, 1]; shape (n_active,).
     shares: np.ndarray
 
     def __post_init__(self) -> None:

@@ -36,15 +36,15 @@ class StreamTerm(Query):
 
     takes_units: ClassVar[bool] = False
 
-    # Loss and public bounds.
+    #: Loss and public bounds.
     problem: Problem
-    # Where; public.
+    #: Where; public.
     w: np.ndarray
-    # The point w_0; public.
+    #: The point w_0; public.
     before: np.ndarray | None
-    # The weight k; with 0 the vector is the gradient at w.
+    #: The weight k; with 0 the vector is the gradient at w.
     index: float
-    # Bound on the vector, in units of ``row_norm * max_weight``.
+    #: Bound on the vector, in units of ``row_norm * max_weight``.
     clip: float
 
     def __post_init__(self) -> None:

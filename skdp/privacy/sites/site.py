@@ -31,24 +31,24 @@ from ..rows.reading import redacted, strict_checks
 class Receipt(NamedTuple):
     """Privacy loss at a site, by its own account."""
 
-    # What holds for each of its rows, or privacy units.
+    #: What holds for each of its rows, or privacy units.
     spent: PrivacySpent
-    # What it has released.
+    #: What it has released.
     events: tuple[Event, ...]
 
 
 class Request(NamedTuple):
     """Query to a site in a round; public."""
 
-    # Name of the fit.
+    #: Name of the fit.
     fit: str
-    # Of the round; larger in each round of a fit.
+    #: Of the round; larger in each round of a fit.
     number: int
-    # Problem and clip_norm, packed.
+    #: Problem and clip_norm, packed.
     content: list[bytes]
-    # Where the gradient is wanted.
+    #: Where the gradient is wanted.
     w: np.ndarray
-    # What it may cost, in mu^2.
+    #: What it may cost, in mu^2.
     amount: float
 
     def digest(self) -> bytes:

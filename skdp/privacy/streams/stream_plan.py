@@ -16,14 +16,14 @@ import numpy as np
 class StreamPlan:
     """Plan of a whole stream, fixed so that it can be paid for before any row is read."""
 
-    # Number of batches, after each of which there is one answer.
+    #: Number of batches, after each of which there is one answer.
     releases: int
-    # Bound on what one row adds, in units of ``row_norm * max_weight``: positive and finite.
-    # Answers are in units of this bound.
+    #: Bound on what one row adds, in units of ``row_norm * max_weight``: positive and finite.
+    #: Answers are in units of this bound.
     clip: float
-    # How running sums are answered: ``'blt'``, ``'toeplitz'`` or ``'tree'`` for the sums with
-    # correlated Gaussian noise, ``'gumbel'`` for a vertex of the feasible polytope chosen by Gumbel
-    # noise.
+    #: How running sums are answered: ``'blt'``, ``'toeplitz'`` or ``'tree'`` for the sums with
+    #: correlated Gaussian noise, ``'gumbel'`` for a vertex of the feasible polytope chosen by
+    #: Gumbel noise.
     mechanism: str = "blt"
 
     GUMBEL: ClassVar[str] = "gumbel"
@@ -50,11 +50,11 @@ class StreamRequest:
     with f_i the weighted loss of row i. With ``k = 0`` it is the gradient at w.
     """
 
-    # Size of the batch, at least 1.
+    #: Size of the batch, at least 1.
     rows: int
-    # Where, in the shape of the problem.
+    #: Where, in the shape of the problem.
     w: np.ndarray
-    # The point w_0; needed if k is not 0.
+    #: The point w_0; needed if k is not 0.
     before: np.ndarray | None = None
-    # The weight k, not negative.
+    #: The weight k, not negative.
     index: float = 0.0
