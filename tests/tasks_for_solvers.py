@@ -5,11 +5,14 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import logsumexp
 
+from skdp.privacy import Adjacency, SeededNoise
+from skdp.privacy.accounting import Ledger
 from skdp.privacy.rows import DenseRows
 from skdp.problem import Problem, RowBounds, TargetBounds
 from skdp.problem.constraints import L1Ball
 from skdp.problem.losses import Huber, Logistic, Pinball, Softmax, Squared
 from skdp.problem.penalties import L2, ElasticNet
+from skdp.testing import RecordingOracle, Transcript
 
 N, D = 300, 4
 
@@ -81,3 +84,25 @@ def make_tasks():
 
 
 TASKS = make_tasks()
+
+
+def make_problem(loss=None, **fields):
+    """Many rows of one length, and targets that they tell well."""
+    n, d, rng = 2000, 3, np.random.default_rng(1)
+    X = rng.normal(size=(n, d))
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    loss = loss or Logistic()
+    target = TargetBounds(-1.0, 1.0) if isinstance(loss, Squared | Huber) else None
+    z = X @ [3.0, -2.0, 0.5]
+    y = 0.2 * z if target else (rng.random(n) < 1 / (1 + np.exp(-z))).astype(float)
+    return Problem(loss, n, d, RowBounds(1.0, 0.0, target), **fields), X, y
+
+
+def solve(solver, problem, X, y, epsilon=1.0, seed=0):
+    """The solution, all that was asked for it, and the ledger."""
+    transcript, ledger = Transcript(), Ledger(epsilon, 1e-5)
+    noise = SeededNoise(np.random.default_rng(seed))
+    oracle = RecordingOracle(DenseRows(X, y), ledger, Adjacency.REPLACE_ONE, noise, transcript)
+    public_rng = np.random.default_rng(0)
+    solution = solver.solve(problem, oracle.for_problem(problem), public_rng)
+    return solution, transcript.entries, ledger

@@ -8,6 +8,7 @@ import importlib.util
 import inspect
 import pkgutil
 import re
+from functools import cached_property
 from pathlib import Path
 
 import pytest
@@ -76,6 +77,23 @@ def own_docstring(thing):
 
 def test_public_things_have_docstrings():
     assert [label for label, thing in exported(MODULES) if not own_docstring(thing)] == []
+
+
+def test_public_methods_have_docstrings_or_inherit_them():
+    classes = [thing for _, thing in exported(MODULES) if inspect.isclass(thing)]
+    kinds = property, cached_property, classmethod, staticmethod
+    found = [
+        (kind, name)
+        for kind in classes
+        for name, member in vars(kind).items()
+        if not name.startswith("_") and (inspect.isfunction(member) or isinstance(member, kinds))
+    ]
+    assert len(found) > 1000
+    assert [f"{k.__name__}.{n}" for k, n in found if not documented_in(k, n)] == []
+
+
+def documented_in(kind, name):
+    return any(getattr(vars(base).get(name), "__doc__", None) for base in kind.__mro__)
 
 
 def described_parameters(thing):

@@ -24,18 +24,7 @@ _LEAST_RUNS = 10
 
 
 def check_options(estimator: Any, *, runs: Any, calls: Any, confidence: float) -> None:
-    """Refuse numbers outside their range, and what is no private estimator.
-
-    Parameters
-    ----------
-    estimator, runs, calls, confidence
-        As for :func:`~skdp.audit.audit`.
-
-    Raises
-    ------
-    ValueError
-        Naming the option.
-    """
+    """Refuse numbers outside their range, and what is no private estimator."""
     _check_confidence("audit", confidence)
     if runs is not None and not (isinstance(runs, Integral) and int(runs) >= _LEAST_RUNS):
         raise ValueError(
@@ -54,18 +43,6 @@ def check_kind(estimator: Any, *, sees: str, calls: Any, adjacency: str) -> None
 
     A search fits in secret number, with oracles that see parts of the rows, so that nothing is
     known of it but what it publishes.
-
-    Parameters
-    ----------
-    estimator, sees, calls
-        As for :func:`~skdp.audit.audit`.
-    adjacency : str
-        Neighbouring relation of the claim.
-
-    Raises
-    ------
-    ValueError
-        Naming all that it takes.
     """
     who = type(estimator).__name__
     got = f"got sees={shown(sees)}, calls={shown(calls)}"
@@ -96,28 +73,7 @@ def searches(estimator: Any) -> bool:
 def check_query(
     query: Any, stores: tuple[Any, Any], adjacency: Any, runs: Any, confidence: Any
 ) -> None:
-    """Refuse what is no query about two data sets, and numbers outside their range.
-
-    Parameters
-    ----------
-    query : Query
-        The query.
-    stores : tuple of RowStore
-        The two data sets.
-    adjacency : Adjacency
-        How they are neighbours.
-    runs : int
-        Number of answers for each of them.
-    confidence : float
-        Of the bound.
-
-    Raises
-    ------
-    TypeError
-        If the query, the data sets or the adjacency are of another type.
-    ValueError
-        If a number is outside its range, or the data sets differ in features.
-    """
+    """Refuse what is no query about two data sets, and numbers outside their range."""
     who = "audit_query"
     wanted = [("query", query, Query), ("adjacency", adjacency, Adjacency)]
     wanted += [(name, rows, RowStore) for name, rows in zip(_STORES, stores, strict=True)]
@@ -143,20 +99,7 @@ def _check_confidence(who: str, confidence: Any) -> None:
 
 
 def refuse_zero_out(other: Any, calls: int | None, *, bandit: bool) -> None:
-    """Refuse options of an audit that have no meaning under zero-out.
-
-    Parameters
-    ----------
-    other, calls
-        As for :func:`~skdp.audit.audit`.
-    bandit : bool
-        Whether the estimator is one.
-
-    Raises
-    ------
-    ValueError
-        If any of them is given.
-    """
+    """Refuse options of an audit that have no meaning under zero-out."""
     if other is not None or calls is not None or bandit:
         raise ValueError(
             "audit under adjacency='zero_out' leaves rows out by itself, which needs other=None "
@@ -166,18 +109,7 @@ def refuse_zero_out(other: Any, calls: int | None, *, bandit: bool) -> None:
 
 
 def paired(other: Any) -> tuple[Any, Any]:
-    """The second data set, a pair like the first.
-
-    Parameters
-    ----------
-    other : tuple of array-like
-        As for :func:`~skdp.audit.audit`.
-
-    Raises
-    ------
-    ValueError
-        If it is anything else, for example rows alone.
-    """
+    """The second data set, a pair like the first."""
     if not isinstance(other, tuple | list) or len(other) != 2:
         raise ValueError(
             f"audit needs other=(X, y), rows and targets of a neighbour, got {sized(other)}; pass "
@@ -190,16 +122,6 @@ def arrays(X: Any, y: Any) -> tuple[Any, Any]:
     """Arrays, or a dataframe, of which rows can be taken; a sparse matrix becomes CSR.
 
     Whole numbers become floats, so that a row can be replaced by any other.
-
-    Parameters
-    ----------
-    X, y : array-like
-        Rows and targets.
-
-    Raises
-    ------
-    ValueError
-        If they are no rows and as many targets.
     """
     if hasattr(X, "iloc"):
         X = X.astype({name: float for name in X.columns if X[name].dtype.kind in "iu"})

@@ -27,21 +27,14 @@ _REST = 0.1
 
 
 class Claim(NamedTuple):
-    """Privacy loss that a ledger states, the (epsilon, delta) that an audit tries to refute.
+    """Privacy loss that a ledger states, the (epsilon, delta) that an audit tries to refute."""
 
-    Parameters
-    ----------
-    epsilon, delta : float
-        The account.
-    gaussian : bool
-        Whether all that was released has Gaussian noise, so that mu-GDP is claimed.
-    queries : frozenset of str
-        Names of the queries that were paid for.
-    """
-
+    #: The account.
     epsilon: float
     delta: float
+    #: Whether all that was released has Gaussian noise, so that mu-GDP is claimed.
     gaussian: bool
+    #: Names of the queries that were paid for.
     queries: frozenset[str] = frozenset()
 
     @property
@@ -74,17 +67,7 @@ class Claim(NamedTuple):
     def of_query(
         cls, query: Query, adjacency: Adjacency, ledger: Ledger
     ) -> tuple[Mechanism, Claim]:
-        """The mechanism that answers a query for all of a budget, and what it claims then.
-
-        Parameters
-        ----------
-        query : Query
-            The query.
-        adjacency : Adjacency
-            Neighbouring relation.
-        ledger : Ledger
-            Empty. Charged.
-        """
+        """The mechanism that answers a query for all of a budget, and what it claims then."""
         block = ledger.calculus
         sampled = isinstance(block, SubsampledGaussianDP)
         price = block.prices[0] if isinstance(block, SubsampledGaussianDP) else ledger.limit
@@ -98,10 +81,7 @@ class Claim(NamedTuple):
 def adjacency_of(estimator: Any) -> str:
     """Neighbouring relation of an estimator's claim, by its parameters.
 
-    Parameters
-    ----------
-    estimator : estimator
-        Replace-one if it is composed of others that do not all have zero-out.
+    Replace-one if it is composed of others that do not all have zero-out.
     """
     if hasattr(estimator, "adjacency"):
         return Adjacency(estimator.adjacency).value
@@ -112,17 +92,7 @@ def adjacency_of(estimator: Any) -> str:
 
 
 def calculus_for(query: Query, adjacency: Adjacency, epsilon: float, delta: float) -> Calculus:
-    """The calculus that prices the answer to a single query.
-
-    Parameters
-    ----------
-    query : Query
-        The query.
-    adjacency : Adjacency
-        Neighbouring relation.
-    epsilon, delta : float
-        The budget.
-    """
+    """The calculus that prices the answer to a single query."""
     if isinstance(query, GumbelQuery):
         return ZeroConcentratedDP()
     if isinstance(query, PerturbedMinimumQuery):

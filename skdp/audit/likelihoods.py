@@ -124,7 +124,6 @@ class GaussianAnswer(Answer):
         return np.tensordot(weights, answers, axes=weights.ndim) - offset
 
     def again(self, which: int, count: int, noise: SecretNoise) -> np.ndarray:
-        """Fresh answers."""
         value = self.sides[which]
         repeated = np.broadcast_to(value[..., None], (*value.shape, count))
         return self.mechanism.randomize(repeated, noise)
@@ -170,7 +169,6 @@ class VertexAnswer(Answer):
         return self._log_probability(answers, 1) - self._log_probability(answers, 0)
 
     def again(self, which: int, count: int, noise: SecretNoise) -> np.ndarray:
-        """Fresh choices."""
         scores = self.sides[which]
         chosen = [self.mechanism.randomize(scores, noise) for _ in range(count)]
         return np.stack(chosen, axis=-1)

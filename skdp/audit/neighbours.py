@@ -34,18 +34,7 @@ _RANDOM = 8
 
 
 def differing_rows(data: tuple[Any, Any], other: tuple[Any, Any]) -> np.ndarray:
-    """The rows in which two data sets of the same shape differ.
-
-    Parameters
-    ----------
-    data, other : tuple
-        ``(X, y)`` each.
-
-    Raises
-    ------
-    ValueError
-        If shapes differ.
-    """
+    """The rows in which two data sets of the same shape differ."""
     (X, y, *_), (other_X, other_y, *_) = data, other
     if X.shape != other_X.shape or y.shape != other_y.shape:
         raise ValueError(
@@ -61,18 +50,7 @@ def differing_rows(data: tuple[Any, Any], other: tuple[Any, Any]) -> np.ndarray:
 
 
 def check_neighbours(data: tuple[Any, Any], other: tuple[Any, Any]) -> int:
-    """The row in which two data sets differ.
-
-    Parameters
-    ----------
-    data, other : tuple
-        ``(X, y)`` each.
-
-    Raises
-    ------
-    ValueError
-        If it is not one.
-    """
+    """The row in which two data sets differ."""
     rows = differing_rows(data, other)
     if rows.size != 1:
         raise ValueError(
@@ -83,39 +61,13 @@ def check_neighbours(data: tuple[Any, Any], other: tuple[Any, Any]) -> int:
 
 
 def with_units(data: tuple[Any, Any], labels: Any) -> tuple[Any, ...]:
-    """The data set with the labels of the privacy units of its rows.
-
-    Parameters
-    ----------
-    data : tuple
-        ``(X, y)``.
-    labels : array-like of shape (n_samples,)
-        Labels.
-
-    Raises
-    ------
-    ValueError
-        If they are no labels, one for each row.
-    """
+    """The data set with the labels of the privacy units of its rows."""
     PrivacyUnits.of(labels).check(*data)
     return (*data, np.asarray(labels))
 
 
 def units_of_other(other: Any, data: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The second data set, with labels of its own or those of the first.
-
-    Parameters
-    ----------
-    other : tuple of array-like
-        ``(X, y)`` or ``(X, y, privacy_unit)``.
-    data : tuple
-        The first, ``(X, y, privacy_unit)``.
-
-    Raises
-    ------
-    ValueError
-        If it is anything else.
-    """
+    """The second data set, with labels of its own or those of the first."""
     if not isinstance(other, tuple | list) or len(other) not in (2, 3):
         raise ValueError(
             "audit needs other=(X, y) or (X, y, privacy_unit) with privacy_unit, got "
@@ -136,11 +88,6 @@ def rows_of_a_unit(data: tuple[Any, ...], other: tuple[Any, ...] | None, row: in
         Of a neighbour, if one is given, whose unit is the one in which they differ.
     row : int
         A row of the unit, if none is given.
-
-    Raises
-    ------
-    ValueError
-        If data sets differ in more than one unit, or in the number of units.
     """
     labels = data[2]
     if other is None:
@@ -173,15 +120,7 @@ def _same(one: tuple[np.ndarray, np.ndarray], other: tuple[np.ndarray, np.ndarra
 
 
 def farthest(answers: list[Answer], data_sets: int) -> tuple[int, int]:
-    """The two data sets whose answers are farthest apart.
-
-    Parameters
-    ----------
-    answers : list of Answer
-        Under all data sets.
-    data_sets : int
-        How many there are.
-    """
+    """The two data sets whose answers are farthest apart."""
     squares = np.zeros((data_sets, data_sets))
     for answer in answers:
         vectors = np.stack([answer.coordinates(k) for k in range(data_sets)])
@@ -318,26 +257,17 @@ def _with_row(
 
 
 class Found(NamedTuple):
-    """A program with two data sets, and what is known before it is run over and over.
+    """A program with two data sets, and what is known before it is run over and over."""
 
-    Parameters
-    ----------
-    program : Program
-        With the two.
-    claim : Claim
-        Of a run.
-    seconds : float
-        That a run takes.
-    answers : list of Answer, or UnknownLikelihoodError
-        Those of a recorded fit under both, or why there are none.
-    leaks : list of str
-        What differs at the boundary.
-    """
-
+    #: With the two.
     program: Program
+    #: Of a run.
     claim: Claim
+    #: That a run takes.
     seconds: float
+    #: Those of a recorded fit under both, or why there are none.
     answers: list[Answer] | UnknownLikelihoodError
+    #: What differs at the boundary.
     leaks: list[str]
 
 
@@ -416,15 +346,7 @@ def _neighbours(
 
 
 def winners_of(program: Program, row: np.ndarray) -> Found:
-    """Run a search once, on neighbours that are far apart for what is searched over.
-
-    Parameters
-    ----------
-    program : Program
-        With one data set, or two.
-    row : ndarray of int
-        The row in which others differ, or all those of a privacy unit.
-    """
+    """Run a search once, on neighbours that are far apart for what is searched over."""
     if len(program.data) == 1:
         estimator = program.estimator
         params = estimator.get_params(deep=True).items()

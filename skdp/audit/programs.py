@@ -30,45 +30,29 @@ from .recording import DivergedError, Tape, TapedOracle, TapedSession, differenc
 
 @dataclass(frozen=True)
 class Recording:
-    """A run on one data set: the model, all that was said, and all that was asked.
+    """A run on one data set: the model, all that was said, and all that was asked."""
 
-    Parameters
-    ----------
-    model : estimator
-        After the run.
-    numbers : ndarray
-        What was published, as numbers.
-    said : list of str
-        Warnings.
-    tape : Tape
-        Queries and answers.
-    seed : int
-        Of public randomness.
-    which : int
-        The data set.
-    """
-
+    #: After the run.
     model: Any
+    #: What was published, as numbers.
     numbers: np.ndarray
+    #: Warnings.
     said: list[str]
+    #: Queries and answers.
     tape: Tape
+    #: Of public randomness.
     seed: int
+    #: The data set.
     which: int
 
 
 @dataclass(frozen=True)
 class Program(ABC):
-    """An estimator and data sets. Each run draws fresh noise from the operating system.
+    """An estimator and data sets. Each run draws fresh noise from the operating system."""
 
-    Parameters
-    ----------
-    estimator : estimator
-        Copied for each run, without its ``random_state``.
-    data : tuple of tuple
-        ``(X, y)`` of each data set, and the labels of its privacy units if there are any.
-    """
-
+    #: Copied for each run, without its ``random_state``.
     estimator: Any
+    #: ``(X, y)`` of each data set, and the labels of its privacy units if there are any.
     data: tuple[tuple[Any, ...], ...]
 
     @final
@@ -96,13 +80,6 @@ class Program(ABC):
             Of the first data set.
         which : int
             The other one.
-
-        Raises
-        ------
-        Exception
-            What the estimator raises where the recorded run did not.
-        DivergedError
-            If the run cannot be repeated even on the recorded data set.
         """
         found = self._replayed(recording, which)
         if found:

@@ -13,10 +13,9 @@ from typing import cast, final
 import numpy as np
 
 from ..privacy.mechanisms.base import Mechanism
-from ..privacy.mechanisms.gaussian import GaussianMechanism
+from ..privacy.mechanisms.gaussian import GaussianMechanism, SampledGaussian
 from ..privacy.mechanisms.gumbel import GumbelMechanism
 from ..privacy.mechanisms.random_slope import ObjectivePerturbation, PurePerturbation
-from ..privacy.mechanisms.sampled_gaussian import SampledGaussian
 from ..privacy.mechanisms.site_noise import SiteNoise
 from ..privacy.queries.base import PerturbedQuery, Query
 from ..privacy.queries.perturbed_minimum import PerturbedMinimumQuery
@@ -33,20 +32,12 @@ class SampledAnswer(Answer):
     The likelihood is taken as if rows that both data sets share were drawn in their mean, which is
     exact if they contribute nothing.
 
-    Parameters
-    ----------
-    sides, given
-        Rows of each data set, and what was published.
-    mechanism : SampledGaussian
-        What drew and added the noise.
-    query : PerturbedQuery
-        The query.
-    row : int
-        The row in which data sets differ, in the order in which rows are drawn.
+    Sides are the rows of each data set.
     """
 
     mechanism: SampledGaussian
     query: PerturbedQuery
+    #: The row in which data sets differ, in the order in which rows are drawn.
     row: int
 
     def log_ratio(self, answers: np.ndarray) -> np.ndarray:
@@ -103,16 +94,8 @@ class MinimumAnswer(Answer):
     """The minimiser of an objective with a random linear term.
 
     Its density is that of the slope for which it is the minimiser, times a Jacobian, which is left
-    out here, as is the noise on the output: both are a small part of what is charged.
-
-    Parameters
-    ----------
-    sides, given
-        Rows of each data set, and what was published.
-    mechanism : ObjectivePerturbation or PurePerturbation
-        What drew the slope.
-    query : PerturbedMinimumQuery
-        The query.
+    out here, as is the noise on the output: both are a small part of what is charged. Sides are the
+    rows of each data set.
     """
 
     mechanism: ObjectivePerturbation | PurePerturbation
@@ -131,7 +114,6 @@ class MinimumAnswer(Answer):
         return out.reshape(answers.shape[self.given.ndim :])
 
     def again(self, which: int, count: int, noise: SecretNoise) -> np.ndarray:
-        """Fresh minimisers."""
         rows, mechanism = self.sides[which], self.mechanism
         found = (
             self.query.evaluate_under(rows, mechanism.perturbation(noise)) for _ in range(count)
@@ -154,24 +136,7 @@ class MinimumAnswer(Answer):
 def answer_to(
     query: Query, mechanism: Mechanism, given: np.ndarray, sides: tuple[RowStore, ...]
 ) -> Answer:
-    """The answer to a query, under the rows of several data sets.
-
-    Parameters
-    ----------
-    query : Query
-        The query.
-    mechanism : Mechanism
-        What answered it.
-    given : ndarray
-        What was published.
-    sides : tuple of RowStore
-        The rows of each data set.
-
-    Raises
-    ------
-    UnknownLikelihoodError
-        If it is not known how this kind of mechanism answers.
-    """
+    """The answer to a query, under the rows of several data sets."""
     if isinstance(mechanism, ObjectivePerturbation | PurePerturbation):
         return MinimumAnswer(sides, given, mechanism, cast(PerturbedMinimumQuery, query))
     if isinstance(mechanism, SampledGaussian):

@@ -82,22 +82,7 @@ class Tape:
             self.divergence = f"it ends before query {self._at + 1}, {name}"
 
     def exchange(self, name: str, facts: tuple[object, ...], answer: Callable[[], Any]) -> Any:
-        """The answer to a query: a fresh one that is recorded, or that of the record.
-
-        Parameters
-        ----------
-        name : str
-            Name of the query.
-        facts : tuple
-            Its public content.
-        answer : callable
-            Gives the fresh answer.
-
-        Raises
-        ------
-        DivergedError
-            If the record has another query at this place.
-        """
+        """The answer to a query: a fresh one that is recorded, or that of the record."""
         if self.recording:
             self.asked.append((name, facts, answer()))
             return _copy(self.asked[-1][2])
@@ -114,15 +99,7 @@ class Tape:
         return _copy(given)
 
     def note(self, maker: Maker, side: Any) -> None:
-        """Note what the last answer is made of under the present data set.
-
-        Parameters
-        ----------
-        maker : callable
-            Makes an :class:`Answer` of the sides of several data sets.
-        side : object
-            That of the present one.
-        """
+        """Note what the last answer is made of under the present data set."""
         if self.recording:
             self._makers.append(maker)
         self._sides[-1].append(side)
@@ -130,17 +107,7 @@ class Tape:
     def note_choice(
         self, mechanism: GumbelMechanism, given: np.ndarray, scores: np.ndarray
     ) -> None:
-        """Note the scores behind a choice.
-
-        Parameters
-        ----------
-        mechanism : GumbelMechanism
-            What chose.
-        given : ndarray of int
-            What was chosen.
-        scores : ndarray
-            Under the present data set.
-        """
+        """Note the scores behind a choice."""
         self.note(lambda sides: VertexAnswer(sides, given, mechanism), scores)
 
     def note_sums(
@@ -150,17 +117,7 @@ class Tape:
         given: list[np.ndarray],
         exact: list[np.ndarray],
     ) -> None:
-        """Note the running sums of a stream, in lists that grow with it.
-
-        Parameters
-        ----------
-        mechanism : PrefixSumMechanism
-            Source of the noise.
-        noise_scale : float
-            Its scale.
-        given, exact : list of ndarray
-            Published sums, and those of the present data set.
-        """
+        """Note the running sums of a stream, in lists that grow with it."""
 
         def make(sides: tuple[list[np.ndarray], ...]) -> SumsAnswer:
             stacked = tuple(np.stack(side) for side in sides)
@@ -169,28 +126,14 @@ class Tape:
         self.note(make, exact)
 
     def answers(self) -> list[Answer]:
-        """All answers, under all data sets in the order in which they were replayed.
-
-        Raises
-        ------
-        UnknownLikelihoodError
-            If there is no likelihood for one of them.
-        """
+        """All answers, under all data sets in the order in which they were replayed."""
         sides = list(zip(*self._sides, strict=True))
         return [make(side) for make, side in zip(self._makers, sides, strict=True)]
 
 
 @final
 class TapedOracle(Oracle):
-    """A private oracle whose answers are recorded, or one that gives recorded answers.
-
-    Parameters
-    ----------
-    rows, ledger, adjacency
-        As for :class:`~skdp.privacy.oracle.PrivateOracle`.
-    tape : Tape
-        The record.
-    """
+    """A private oracle whose answers are recorded, or one that gives recorded answers."""
 
     def __init__(self, rows: RowStore, ledger: Ledger, adjacency: Adjacency, tape: Tape) -> None:
         super().__init__(ledger, adjacency)
@@ -234,7 +177,6 @@ class _TapedAnswers(StreamAnswers):
             tape.note_sums(opening.sums, opening.noise_scale, self._given, self._exact)
 
     def answer(self, request: StreamRequest) -> np.ndarray:
-        """A fresh or a recorded release."""
         query = self._opening.query(request)
 
         def fresh() -> np.ndarray:
@@ -265,19 +207,6 @@ class TapedSession:
     """A private session whose answers are recorded, or one that gives recorded answers.
 
     Beside it there is a twin, which is given the same rows, for exact sums.
-
-    Parameters
-    ----------
-    plan, problem, ledger, adjacency, noise
-        As for :class:`~skdp.privacy.bandit_sessions.base.ArmSession`. Noise is drawn from the
-        operating system.
-    tape : Tape
-        The record.
-
-    Raises
-    ------
-    UnknownLikelihoodError
-        If it is not known how such a session answers.
     """
 
     def __init__(
@@ -345,14 +274,9 @@ class TapedSession:
 
 @dataclass(frozen=True)
 class Boundary:
-    """Differences between two runs in which every answer of the oracle was the same.
+    """Differences between two runs in which every answer of the oracle was the same."""
 
-    Parameters
-    ----------
-    differences : tuple of str
-        Names of what differed.
-    """
-
+    #: Names of what differed.
     differences: tuple[str, ...]
 
     def epsilon(self, delta: float, failure: float) -> float:
@@ -371,13 +295,6 @@ def differences(first: Any, second: Any, name: str = "") -> list[str]:
     """Names of the parts in which two objects differ; of objects, what a pickle would hold.
 
     Sources of randomness are left out.
-
-    Parameters
-    ----------
-    first, second : object
-        To be compared, part by part.
-    name : str, default=''
-        Prefix of the names.
     """
     found: list[str] = []
     _compare(first, second, name, found, {})

@@ -183,17 +183,7 @@ class AuditResult:
 
 
 def leaking(found: list[str], claim: Claim, adjacency: str, confidence: float) -> AuditResult:
-    """The result for a program whose boundary gives the row away.
-
-    Parameters
-    ----------
-    found : list of str
-        What differed.
-    claim : Claim
-        What is refuted.
-    adjacency, confidence
-        As for the result.
-    """
+    """The result for a program whose boundary gives the row away."""
     return AuditResult(
         epsilon_lower_bound=inf,
         epsilon=claim.epsilon,
@@ -252,13 +242,7 @@ def bounded(
 
 
 def trade_off(first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    """Shares of false positives and of false negatives at several thresholds, (k, 2).
-
-    Parameters
-    ----------
-    first, second : ndarray
-        A statistic; larger speaks for the second.
-    """
+    """Shares of false positives and of false negatives at several thresholds, (k, 2)."""
     at = np.unique(np.quantile(np.concatenate([first, second]), np.linspace(0, 1, _POINTS)))
     positives = 1 - np.searchsorted(np.sort(first), at, side="right") / len(first)
     negatives = np.searchsorted(np.sort(second), at, side="right") / len(second)

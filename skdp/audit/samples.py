@@ -27,15 +27,7 @@ Samples = tuple[np.ndarray, np.ndarray]
 def ratios_of_queries(
     answers: list[Answer], runs: int, n_jobs: int | None, verbose: int
 ) -> Samples:
-    """Log-likelihood ratios of fresh answers to all queries of a fit.
-
-    Parameters
-    ----------
-    answers : list of Answer
-        Between the two data sets.
-    runs, n_jobs, verbose
-        As for :func:`~skdp.audit.audit`.
-    """
+    """Log-likelihood ratios of fresh answers to all queries of a fit."""
     n_jobs = min(2, cpu_count()) if n_jobs is None else n_jobs
     jobs = _jobs(runs, n_jobs)
     # Threads: nearly all of the time goes to numpy and the operating system.
@@ -53,24 +45,10 @@ def samples_of_runs(
 ) -> Samples:
     """Run a program on both of its data sets, over and over.
 
-    Parameters
-    ----------
-    program : Program
-        What is run.
-    sees : {'answers', 'model', 'winner'}
-        What is looked at.
-    runs, statistic, n_jobs, verbose
-        As for :func:`~skdp.audit.audit`.
-
     Returns
     -------
     tuple of ndarray of shape (runs,)
         Log-likelihood ratios; of models a direction that the first quarter of the runs has found.
-
-    Raises
-    ------
-    ValueError
-        If a model has published no number.
     """
     jobs = _jobs(runs, n_jobs)
     if sees == "answers":
@@ -87,17 +65,7 @@ def samples_of_runs(
 
 
 def fresh_ratios(answers: list[Answer], which: int, runs: int) -> np.ndarray:
-    """Log-likelihood ratios of fresh answers under one of two data sets.
-
-    Parameters
-    ----------
-    answers : list of Answer
-        Between the two.
-    which : int
-        The data set that is asked.
-    runs : int
-        How often.
-    """
+    """Log-likelihood ratios of fresh answers under one of two data sets."""
     noise, out = SystemNoise(), np.zeros(runs)
     for answer in answers:
         if not answer.given.size:

@@ -48,7 +48,6 @@ class Complete(Topology):
     complete: ClassVar[bool] = True
 
     def edges(self, n_nodes: int, public_rng: np.random.Generator) -> np.ndarray:
-        """All pairs."""
         del public_rng
         return np.column_stack(np.triu_indices(n_nodes, 1))
 

@@ -46,11 +46,6 @@ def run_locked(
     It runs under :func:`~skdp.privacy.rows.reading.strict_checks`: settings of floating point
     change nothing in it. It waits for others if ``waits``, else it refuses; of two calls that begin
     at the same moment one waits in any case. ``method`` is its name for the message.
-
-    Raises
-    ------
-    RuntimeError
-        If another call is at work on the object and this one does not wait, or was made by it.
     """
     held = _locks.get(model) or _locks.setdefault(model, _ModelLock())
     if held.lock.locked() and not (waits and held.thread != get_ident()):

@@ -17,15 +17,7 @@ _OVERSHOOT = 0.1
 
 
 class SmoothObjective(ABC):
-    """A function with an L-Lipschitz gradient that is m-strongly convex, m > 0.
-
-    Attributes
-    ----------
-    smoothness : float
-        The constant L.
-    strength : float
-        The constant m.
-    """
+    """A function with an L-Lipschitz gradient that is m-strongly convex, m > 0."""
 
     smoothness: float
     strength: float

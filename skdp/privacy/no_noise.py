@@ -23,13 +23,7 @@ from .randomness import SecretNoise
 
 @final
 class NoNoise(SecretNoise):
-    """Zeros for noise; rows are drawn in secret as ever.
-
-    Parameters
-    ----------
-    source : SecretNoise
-        Draws the rows.
-    """
+    """Zeros for noise; rows are drawn in secret as ever."""
 
     def __init__(self, source: SecretNoise) -> None:
         self._source = source

@@ -69,21 +69,14 @@ class Noisy(NamedTuple):
 
 
 class Reserve(NamedTuple):
-    """Releases over secret samples of the rows that a ledger has reserved.
+    """Releases over secret samples of the rows that a ledger has reserved."""
 
-    Parameters
-    ----------
-    sampling_rate : float
-        Probability with which a row is drawn.
-    spends : tuple of Spend
-        For each release, in the planned order, what it would cost if every row took part. It says
-        how much noise there is.
-    mu : float
-        Gaussian-DP parameter of as many releases about all rows with as much noise.
-    """
-
+    #: Probability with which a row is drawn.
     sampling_rate: float
+    #: For each release, in the planned order, what it would cost if every row took part. It says
+    #: how much noise there is.
     spends: tuple[Spend, ...]
+    #: Gaussian-DP parameter of as many releases about all rows with as much noise.
     mu: float
 
 
@@ -95,98 +88,62 @@ def _reserve(block: SubsampledGaussianDP) -> Reserve:
 
 
 class ColumnMoments(NamedTuple):
-    """Noisy moments of features on the scale of their bounds, which is [-1, 1].
+    """Noisy moments of features on the scale of their bounds, which is [-1, 1]."""
 
-    Parameters
-    ----------
-    means, squares : ndarray of shape (d,)
-        Means of the values and of their squares.
-    scale : float
-        Standard deviation of the noise of a mean; that of a square is smaller by sqrt(2).
-    missing : ndarray of shape (d,), optional
-        Shares of the rows in which features are missing, which add nothing to the sums that means
-        are made of, and 3/4 to those of squares; its noise is a little smaller than that of means.
-    """
-
+    #: Means of the values and of their squares; shape (d,).
     means: np.ndarray
     squares: np.ndarray
+    #: Standard deviation of the noise of a mean; that of a square is smaller by sqrt(2).
     scale: float
+    #: Shares of the rows in which features are missing, which add nothing to the sums that means
+    #: are made of, and 3/4 to those of squares; its noise is a little smaller than that of means;
+    #: shape (d,).
     missing: np.ndarray | None = None
 
 
 class GroupMoments(NamedTuple):
-    """Noisy sums over the rows of groups, divided by the number of all rows, and their noise.
+    """Noisy sums over the rows of groups, divided by the number of all rows, and their noise."""
 
-    Parameters
-    ----------
-    shares : ndarray of shape (G,)
-        Shares of the groups in the rows.
-    sums, squares : ndarray of shape (G, k)
-        Sums of k numbers in [-1, 1], and of their squares less 3/4 for each row.
-    scale, share_scale : float
-        Standard deviations of the noise of a sum and of a share; that of a square is smaller than
-        that of a sum by sqrt(2).
-    """
-
+    #: Shares of the groups in the rows; shape (G,).
     shares: np.ndarray
+    #: Sums of k numbers in [-1, 1], and of their squares less 3/4 for each row; shape (G, k).
     sums: np.ndarray
     squares: np.ndarray
+    #: Standard deviations of the noise of a sum and of a share; that of a square is smaller than
+    #: that of a sum by sqrt(2).
     scale: float
     share_scale: float
 
 
 class CategoryCounts(NamedTuple):
-    """Noisy counts of categories above a threshold.
+    """Noisy counts of categories above a threshold."""
 
-    Parameters
-    ----------
-    counts : dict
-        By column, and in it by category, in their order.
-    threshold : float
-        All counts are above it.
-    scale : float
-        Standard deviation of the noise.
-    """
-
+    #: By column, and in it by category, in their order.
     counts: dict[int, dict[Category, float]]
+    #: All counts are above it.
     threshold: float
+    #: Standard deviation of the noise.
     scale: float
 
 
 class ScoreAndCurvature(NamedTuple):
-    """Noisy terms of a step of Newton's method, and the standard deviations of their noise.
+    """Noisy terms of a step of Newton's method, and the standard deviations of their noise."""
 
-    Parameters
-    ----------
-    curvature : ndarray of shape (k, k)
-        Mean curvature; its noise off the diagonal is smaller by sqrt(2).
-    score : ndarray of shape (k,)
-        Mean score.
-    squares : float or None
-        Mean square of the residuals, for the squared loss.
-    noise, score_noise, squares_noise : float
-        Standard deviation of the noise of a diagonal entry of the curvature, of an entry of the
-        score and of the mean square.
-    """
-
+    #: Mean curvature; its noise off the diagonal is smaller by sqrt(2); shape (k, k).
     curvature: np.ndarray
+    #: Mean score; shape (k,).
     score: np.ndarray
+    #: Mean square of the residuals, for the squared loss.
     squares: float | None
+    #: Standard deviation of the noise of a diagonal entry of the curvature, of an entry of the
+    #: score and of the mean square.
     noise: float
     score_noise: float
     squares_noise: float
 
 
 class Oracle(ABC):
-    """Interface of solvers to the rows: one method for each kind of query. Holds no rows.
-
-    Parameters
-    ----------
-    ledger : Ledger
-        Charged for every answer.
-    adjacency : Adjacency
-        Neighbouring relation under which sensitivities are taken.
-    """
+    """Interface of solvers to the rows: one method for each kind of query. Holds no rows."""
 
     def __init__(self, ledger: Ledger, adjacency: Adjacency) -> None:
         self._ledger = ledger
@@ -222,12 +179,8 @@ class Oracle(ABC):
     def note(self, purpose: str | None = None, planned: int | None = None) -> None:
         """Note what the coming queries are for, on the ledger, whose events bear it.
 
-        Parameters
-        ----------
-        purpose : str, optional
-            In words, which must not depend on rows but through answers; by default as before.
-        planned : int, optional
-            How often each query is going to be asked, likewise, if it is known.
+        The words, and how often each query is going to be asked if that is ``planned``, must not
+        depend on rows but through answers. Without a purpose the one before stays.
         """
         self._ledger.note(purpose, planned)
 
@@ -729,17 +682,6 @@ class Oracle(ABC):
 @final
 class PrivateOracle(Oracle):
     """Oracle that answers queries privately: charges the ledger, reads rows, adds noise.
-
-    Parameters
-    ----------
-    rows : RowStore
-        The data.
-    ledger : Ledger
-        Charged before rows are read.
-    adjacency : Adjacency
-        Neighbouring relation.
-    noise : SecretNoise
-        Source of the noise; of none if the ledger's epsilon is infinite.
 
     Guarantees
     ----------

@@ -30,21 +30,13 @@ _factory: ContextVar[OracleFactory] = ContextVar("oracle_factory", default=Priva
 
 @dataclass(frozen=True)
 class PrivacyTerms:
-    """Public terms on which rows are asked.
+    """Public terms on which rows are asked."""
 
-    Parameters
-    ----------
-    epsilon, delta : float
-        The whole budget.
-    adjacency : Adjacency
-        Neighbouring relation.
-    calculus : Calculus, default=GaussianDP()
-        Adds up what is charged.
-    """
-
+    #: The whole budget.
     epsilon: float
     delta: float
     adjacency: Adjacency
+    #: Adds up what is charged.
     calculus: Calculus = field(default_factory=GaussianDP)
 
     @final
@@ -56,13 +48,7 @@ class PrivacyTerms:
 def noise_for(random_state: Any, rows: RowStore | None = None) -> SecretNoise:
     """The source of the noise of one fit, or of all parts of a stream.
 
-    Parameters
-    ----------
-    random_state : None, int, RandomState or Generator
-        See :func:`skdp.privacy.randomness.secret_noise`.
-    rows : RowStore, optional
-        Those of a fit. Sites on workers draw their own noise, whatever ``random_state`` says about
-        public randomness.
+    Sites on workers draw their own noise, whatever ``random_state`` says of public randomness.
 
     Warns
     -----
@@ -88,11 +74,7 @@ def open_rows(rows: RowStore, terms: PrivacyTerms, noise: SecretNoise) -> tuple[
 def opened_by(factory: OracleFactory) -> Iterator[None]:
     """Let fits within the block, and no others, get their oracle from this factory. For tests.
 
-    Parameters
-    ----------
-    factory : callable
-        Takes rows, a ledger, the neighbouring relation and a source of noise, and returns an
-        oracle. The privacy of fits within the block is that of the oracles it returns.
+    The privacy of fits within the block is that of the oracles that the factory returns.
     """
     token = _factory.set(factory)
     try:

@@ -133,12 +133,10 @@ class SystemNoise(SecretNoise):
         _alive.add(self)
 
     def normal(self, shape: int | tuple[int, ...]) -> np.ndarray:
-        """Fresh standard normals, an array of float64 of this shape."""
         drawn = self._drawn(shape if isinstance(shape, int) else prod(shape))
         return drawn[0].view(np.float64).reshape(shape)
 
     def rounded(self, shape: int | tuple[int, ...], scale: float) -> np.ndarray:
-        """Fresh standard normals times ``scale``, rounded to whole numbers."""
         size = shape if isinstance(shape, int) else prod(shape)
         if size > _BUFFER:
             return _rounded(_drawn_of(_fresh_words(size)), scale).reshape(shape)
@@ -185,12 +183,10 @@ class SystemNoise(SecretNoise):
         return out
 
     def gumbel(self, shape: int | tuple[int, ...]) -> np.ndarray:
-        """Fresh standard Gumbel variables, an array of float64 of this shape."""
         size = shape if isinstance(shape, int) else prod(shape)
         return _gumbels_of(_fresh_words(size)).reshape(shape)
 
     def chosen(self, size: int, rate: float) -> np.ndarray:
-        """Fresh independent booleans (size,), each true with probability ``rate`` in [0, 1]."""
         if rate >= 1:
             return np.ones(size, dtype=bool)
         # Multiplying by powers of two and taking off whole parts is exact.
@@ -223,13 +219,7 @@ if hasattr(os, "register_at_fork"):
 
 
 class SeededNoise(SecretNoise):
-    """Reproducible noise, for tests only.
-
-    Parameters
-    ----------
-    generator : numpy.random.Generator
-        Where it comes from.
-    """
+    """Reproducible noise, for tests only."""
 
     def __init__(self, generator: np.random.Generator) -> None:
         self._generator = generator
@@ -239,15 +229,12 @@ class SeededNoise(SecretNoise):
         return SeededNoise, (self._generator,)
 
     def normal(self, shape: int | tuple[int, ...]) -> np.ndarray:
-        """Standard normals, an array of float64 of this shape."""
         return self._generator.standard_normal(shape)
 
     def gumbel(self, shape: int | tuple[int, ...]) -> np.ndarray:
-        """Standard Gumbel variables, an array of float64 of this shape."""
         return self._generator.gumbel(size=shape)
 
     def chosen(self, size: int, rate: float) -> np.ndarray:
-        """Independent booleans (size,), each true with probability ``rate`` in [0, 1]."""
         return self._generator.random(size) < rate
 
 

@@ -58,15 +58,6 @@ def spread(bounds: RowBounds, steepest: float, bound: float) -> float:
     entry, which is at least that entry and, as lengths are computed with a margin, at least
 
     .. math:: f \min(\mathrm{norm},\; 10^{-4} \|s\| + 8 (d + 8) u\, l).
-
-    Parameters
-    ----------
-    bounds : RowBounds
-        With the map, if any.
-    steepest : float
-        Bound on derivatives that does not depend on the row; may be infinite.
-    bound : float
-        Bound on what a row contributes.
     """
     row_map = bounds.row_map
     if row_map is None:

@@ -22,16 +22,9 @@ from .rows.privacy_units import PrivacyUnits
 
 @dataclass(frozen=True)
 class RowScore:
-    """A number for each row, the larger the better, clipped to a public range.
+    """A number for each row, the larger the better, clipped to a public range."""
 
-    Parameters
-    ----------
-    of_rows : callable
-        Takes a fitted estimator, X and y, and returns an array of shape (n_samples,).
-    low, high : float
-        The range.
-    """
-
+    #: Takes a fitted estimator, X and y, and returns an array of shape (n_samples,).
     of_rows: Callable[[Any, Any, Any], np.ndarray]
     low: float
     high: float
@@ -100,27 +93,17 @@ class RowScore:
 
 @dataclass(frozen=True, eq=False)
 class NoisyScoring:
-    """Scoring by a noisy mean over private rows.
+    """Scoring by a noisy mean over private rows."""
 
-    Parameters
-    ----------
-    score : RowScore
-        What is averaged.
-    X, y : array-like
-        Over which rows.
-    mu : float
-        Level of Gaussian differential privacy of the mean.
-    adjacency : Adjacency
-        Neighbouring relation.
-    units : PrivacyUnits, optional
-        Privacy units of the rows.
-    """
-
+    #: What is averaged.
     score: RowScore
+    #: Over which rows.
     X: Any
     y: Any
+    #: Level of Gaussian differential privacy of the mean.
     mu: float
     adjacency: Adjacency
+    #: Privacy units of the rows.
     units: PrivacyUnits | None = None
 
     def __call__(self, estimator: Any, noise: SecretNoise) -> float:

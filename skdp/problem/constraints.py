@@ -123,7 +123,6 @@ class _OfRadius(Constraint, ABC):
             )
 
     def scaled(self, factor: float) -> Self:
-        """The set of all ``factor * w`` with w in this one."""
         return replace(self, radius=self.radius * factor)
 
 
@@ -358,7 +357,6 @@ class Simplex(Polytope):
         return sqrt(2.0) * self.radius if n_features > 1 else 0.0
 
     def scaled(self, factor: float) -> Self:
-        """The set of all ``factor * w`` with w in this one."""
         return type(self)(self.radius * factor)
 
     def n_vertices(self, n_features: int) -> int:
@@ -409,7 +407,6 @@ class Box(Constraint):
         return (self.high - self.low) * sqrt(n_features)
 
     def scaled(self, factor: float) -> Self:
-        """The set of all ``factor * w`` with w in this one."""
         return type(self)(self.low * factor, self.high * factor)
 
 

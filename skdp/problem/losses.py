@@ -357,13 +357,9 @@ class Huber(_OfResiduals):
 
     The derivative is r clipped to [-delta, delta] (Huber 1964), so ``lipschitz`` is delta and
     ``smoothness`` is 1.
-
-    Parameters
-    ----------
-    delta : float, default=1.0
-        Residual beyond which the loss is linear, in units of y; in [1e-50, 1e50].
     """
 
+    #: Residual beyond which the loss is linear, in units of y; in [1e-50, 1e50].
     delta: float = 1.0
 
     smoothness: ClassVar[float] = 1.0
@@ -378,7 +374,6 @@ class Huber(_OfResiduals):
         return self.delta
 
     def value(self, y: np.ndarray, z: np.ndarray) -> np.ndarray:
-        """Loss of each row."""
         r = z - y
         c = np.clip(r, -self.delta, self.delta)
         return c * (r - 0.5 * c)
@@ -404,14 +399,10 @@ class Tukey(_OfResiduals):
       at ``u = 1 / sqrt(5)``.
     - ``smoothness`` is 1, attained at r = 0: as a function of ``u^2`` in [0, 1] the second
       derivative is a parabola that starts at 1, ends at 0 and is lowest at 3/5, with -4/5.
-
-    Parameters
-    ----------
-    width : float, default=1.0
-        Residual c from which the loss is constant, in units of y; in [1e-50, 1e50]. Estimators
-        bring targets to [-1, 1] first, so with them the unit is half the width of the bounds.
     """
 
+    #: Residual c from which the loss is constant, in units of y; in [1e-50, 1e50]. Estimators bring
+    #: targets to [-1, 1] first, so with them the unit is half the width of the bounds.
     width: float = 1.0
 
     smoothness: ClassVar[float] = 1.0
@@ -426,7 +417,6 @@ class Tukey(_OfResiduals):
         return 16.0 * self.width / (25.0 * sqrt(5.0))
 
     def value(self, y: np.ndarray, z: np.ndarray) -> np.ndarray:
-        """Loss of each row."""
         r = np.clip(z - y, -self.width, self.width)
         square = np.square(r / self.width)
         # c^2 (1 - (1 - u^2)^3), multiplied out because 1 - (1 - u^2) would cancel.
@@ -464,13 +454,9 @@ class Pinball(_OfResiduals):
     A bound multiplies the derivatives of a row by a weight in which its target has no part, so that
     what is fitted are the quantiles of weighted rows; only rows whose scores cross may be shortened
     further.
-
-    Parameters
-    ----------
-    quantiles : tuple of float, default=(0.5,)
-        The quantiles, in (0, 1), increasing.
     """
 
+    #: The quantiles, in (0, 1), increasing.
     quantiles: tuple[float, ...] = (0.5,)
 
     smoothness: ClassVar[float] = inf
@@ -609,7 +595,6 @@ class Poisson(Loss):
         return np.where(z < 0, self.mean(z), 0.0)
 
     def value(self, y: np.ndarray, z: np.ndarray) -> np.ndarray:
-        """Loss of each row."""
         return self.mean(z) + np.maximum(z, 0.0) - y * z
 
     def derivative(self, y: np.ndarray, z: np.ndarray) -> np.ndarray:
@@ -664,13 +649,9 @@ class HuberisedHinge(_OfTwoClasses):
     Its derivative, ``-s [(1 + h - s z) / (2 h)]`` with the bracket clipped to [0, 1], is
     continuous. It attains -1 and 1, so ``lipschitz`` is 1; in between its slope is 1 / (2 h),
     which is ``smoothness``. The loss exceeds the hinge loss by at most h / 4, at ``s z = 1``.
-
-    Parameters
-    ----------
-    width : float, default=0.5
-        Half the length h of the quadratic part, in units of the margin; in [1e-50, 1e50].
     """
 
+    #: Half the length h of the quadratic part, in units of the margin; in [1e-50, 1e50].
     width: float = 0.5
 
     family: ClassVar[str] = "hinge"
@@ -686,7 +667,6 @@ class HuberisedHinge(_OfTwoClasses):
         return 0.5 / self.width
 
     def value(self, y: np.ndarray, z: np.ndarray) -> np.ndarray:
-        """Loss of each row."""
         away = 1.0 + self.width + (1.0 - 2.0 * y) * z
         curved = np.clip(away, 0.0, 2.0 * self.width)
         return curved / (2.0 * self.width) * (away - 0.5 * curved)
@@ -794,13 +774,9 @@ class Softmax(Loss):
     - ``smoothness`` is 1/2: ``v^T H v`` is the variance of v_k when k is drawn from p, which is
       at most ``(max v - min v)^2 / 4`` (Popoviciu 1935) and so at most ``||v||^2 / 2``. It is
       attained by v = (1, -1, 0, ...) when two classes share all mass equally.
-
-    Parameters
-    ----------
-    n_classes : int
-        Number of classes K, at least 2.
     """
 
+    #: Number of classes K, at least 2.
     n_classes: int
 
     family: ClassVar[str] = "logistic"
@@ -919,16 +895,11 @@ class MultiTarget(_SumOfLosses):
 
     The t models share nothing but their rows, so one row moves all of them, and the gradients of a
     row, the outer product of its t derivatives and its features, are clipped together.
-
-    Parameters
-    ----------
-    loss : Loss
-        Inner loss, of residuals, with one score a row.
-    n_targets : int
-        Number of targets t, at least 2.
     """
 
+    #: Inner loss, of residuals, with one score a row.
     loss: Loss
+    #: Number of targets t, at least 2.
     n_targets: int
 
     of_residuals: ClassVar[bool] = True
@@ -987,16 +958,11 @@ class OneVsRest(_SumOfLosses):
 
     ``lipschitz`` is attained for an inner loss that treats its two classes alike, as all margin
     losses do; it is an upper bound for any other.
-
-    Parameters
-    ----------
-    loss : Loss
-        Inner loss, with one score a row and targets 0 and 1.
-    n_classes : int
-        Number of classes K, at least 2.
     """
 
+    #: Inner loss, with one score a row and targets 0 and 1.
     loss: Loss
+    #: Number of classes K, at least 2.
     n_classes: int
 
     def __post_init__(self) -> None:
@@ -1076,19 +1042,14 @@ class Hazard(Loss):
     ``smoothness`` is ``2 / e``, approached for an event in a short period at the end of a long
     time.
 
-    Parameters
-    ----------
-    times : tuple of float
-        Ends t_1 < ... < t_K of the periods, positive; the first begins at 0.
-    hazards : tuple of float
-        Baseline h of each period, positive: the integral over it of the hazard at score 0.
-
     References
     ----------
     Prentice and Gloeckler (1978), grouped Cox model; Peto and Peto (1972).
     """
 
+    #: Ends t_1 < ... < t_K of the periods, positive; the first begins at 0.
     times: tuple[float, ...]
+    #: Baseline h of each period, positive: the integral over it of the hazard at score 0.
     hazards: tuple[float, ...]
 
     of_times: ClassVar[bool] = True
@@ -1134,13 +1095,7 @@ class Hazard(Loss):
         return replace(self, hazards=tuple(np.clip(h, _LEAST, _LARGEST).tolist()))
 
     def survival(self, z: np.ndarray) -> np.ndarray:
-        """Probabilities of no event up to the ends of the periods, shape (m, K).
-
-        Parameters
-        ----------
-        z : ndarray of shape (m,)
-            Scores.
-        """
+        """Probabilities of no event up to the ends of the periods, shape (m, K)."""
         with np.errstate(over="ignore"):
             return np.exp(-np.exp(z)[:, None] * np.cumsum(self.hazards))
 
@@ -1170,11 +1125,6 @@ class Hazard(Loss):
 
         The first sums to minus the derivative. The second is at most ``h_j e^z S_j`` and sums to
         less than 1.
-
-        Parameters
-        ----------
-        y, z : ndarray of shape (m,)
-            Targets and scores.
         """
         (m,), K = z.shape, len(self.times)
         place, part, event = self._periods(y)

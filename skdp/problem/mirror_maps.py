@@ -56,13 +56,7 @@ class MirrorMap(ABC):
 
 @dataclass(frozen=True)
 class Euclidean(MirrorMap):
-    """``psi(w) = ||w||_2^2 / 2``; coming back from the dual is projecting.
-
-    Parameters
-    ----------
-    constraint : Constraint
-        The set.
-    """
+    """``psi(w) = ||w||_2^2 / 2``; coming back from the dual is projecting."""
 
     constraint: Constraint
 
@@ -98,15 +92,9 @@ class PNorm(MirrorMap):
 
     It is 1-strongly convex in the l_p norm. As psi depends on the norm alone, coming back to the
     ball from outside is shrinking.
-
-    Parameters
-    ----------
-    radius : float
-        Of the ball.
-    p : float
-        Exponent.
     """
 
+    #: Of the ball.
     radius: float
     p: float
 
@@ -160,16 +148,11 @@ class Entropy(MirrorMap):
     entropy of such a pair. Both are 1-strongly convex in the l1 norm by Pinsker's inequality, and
     their range is ``radius^2`` times the logarithm of the number of vertices, while the dual norm
     of noise, its largest entry, grows like the root of that logarithm: neither sees the dimension.
-
-    Parameters
-    ----------
-    radius : float
-        Of the simplex or l1 ball.
-    signed : bool
-        Whether the set is the l1 ball.
     """
 
+    #: Of the simplex or l1 ball.
     radius: float
+    #: Whether the set is the l1 ball.
     signed: bool
 
     def norm(self, w: np.ndarray) -> float:
@@ -239,13 +222,6 @@ def choose_mirror_map(constraint: Constraint, n_features: int) -> MirrorMap:
 
     Entropy or the p-norm where the set is an l1 ball, a simplex or an l_p ball with p <= 2, and w
     has so many entries that it pays; otherwise the Euclidean map.
-
-    Parameters
-    ----------
-    constraint : Constraint
-        The set.
-    n_features : int
-        Number of entries of w.
     """
     euclidean, own = Euclidean(constraint), _own(constraint)
     if own is None:

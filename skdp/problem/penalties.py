@@ -75,7 +75,6 @@ class NoPenalty(Penalty):
     strong_convexity: ClassVar[float] = 0.0
 
     def value(self, w: np.ndarray) -> float:
-        """Zero."""
         return 0.0
 
     def prox(self, w: np.ndarray, step: float) -> np.ndarray:
@@ -104,7 +103,6 @@ class _OfStrength(Penalty, ABC):
             )
 
     def scaled(self, factor: float) -> Self:
-        """The penalty times a factor >= 0."""
         return replace(self, alpha=self.alpha * factor)
 
 
@@ -207,7 +205,6 @@ class ElasticNet(_OfStrength):
         return self.alpha * (1.0 - self.l1_ratio)
 
     def value(self, w: np.ndarray) -> float:
-        """Penalty at w."""
         l1, squares = float(np.abs(w).sum()), float(np.vdot(w, w))
         return self.alpha * (self.l1_ratio * l1 + 0.5 * (1.0 - self.l1_ratio) * squares)
 
@@ -290,5 +287,4 @@ class Tikhonov(Penalty):
         return w / shrink if vectors is None else vectors @ ((vectors.T @ w) / shrink)
 
     def scaled(self, factor: float) -> Self:
-        """The penalty times a factor >= 0."""
         return type(self)(sqrt(factor) * self.factor)

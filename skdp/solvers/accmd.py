@@ -100,7 +100,6 @@ class AccMD(Solver):
     geometry: str = "auto"
 
     def check(self, problem: Problem) -> None:
-        """Refuse hyperparameters outside their range, and losses that are not smooth and convex."""
         check_hyperparameters(_HYPERPARAMETERS, self.get_params(), "AccMD")
         loss = problem.loss
         if isinf(loss.smoothness) or not loss.convex:
@@ -110,7 +109,6 @@ class AccMD(Solver):
         check_clip("AccMD", self.clip, problem)
 
     def solve(self, problem: Problem, oracle: Oracle, rng: np.random.Generator) -> Solution:
-        """Minimise the problem; deterministic given the oracle's answers."""
         del rng
         self.check(problem)
         budget = oracle.budget

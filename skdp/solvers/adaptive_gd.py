@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, isinf, log, sqrt
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Self
@@ -14,21 +14,18 @@ from ..problem.problem import Problem
 from ..validation import check_hyperparameters
 from .base import Solution, Solver
 from .defaults import AdaptiveGD as tuned
-from .rules import DescentRule, check_clip, descent_rule
+from .rules import OF_RULES, DescentRule, check_clip, descent_rule, rule_of
 
 if TYPE_CHECKING:
     from ..privacy.oracle import Oracle
 
 _HYPERPARAMETERS: dict[str, list[Any]] = {
-    "steps": [None, Interval(Integral, 1, None, closed="left")],
+    **OF_RULES,
     "fewest": [None, Interval(Integral, 1, None, closed="left")],
     "noise": [None, Interval(Real, 0, None, closed="neither")],
     "norm_share": [Interval(Real, 0, 1, closed="neither")],
     "norms": [Interval(Integral, 1, None, closed="left")],
-    "total_step_size": [None, Interval(Real, 0, None, closed="neither")],
     "step": [None, Interval(Real, 0, None, closed="neither")],
-    "clip": [None, Interval(Real, 1e-50, None, closed="both")],
-    "momentum": [None, Interval(Real, 0, 1, closed="left")],
     "average": [Interval(Real, 0, None, closed="both")],
 }
 
@@ -145,7 +142,6 @@ class AdaptiveGD(Solver):
         )
 
     def check(self, problem: Problem) -> None:
-        """Refuse hyperparameters outside their range, and an unbounded loss without a clip."""
         params = self.get_params()
         check_hyperparameters(_HYPERPARAMETERS, params, "AdaptiveGD")
         check_clip("AdaptiveGD", self.clip, problem)
@@ -161,7 +157,6 @@ class AdaptiveGD(Solver):
             )
 
     def solve(self, problem: Problem, oracle: Oracle, rng: np.random.Generator) -> Solution:
-        """Minimise the problem; deterministic given the oracle's answers."""
         del rng
         self.check(problem)
         budget = oracle.budget
@@ -209,14 +204,8 @@ class AdaptiveGD(Solver):
 
     def _plan(self, problem: Problem, mu: float) -> tuple[DescentRule, float, int, int]:
         """The rule of even steps, the longest step, and the most and fewest steps."""
-        given = {
-            name: value
-            for name in ("total_step_size", "clip", "momentum")
-            if (value := getattr(self, name)) is not None
-        }
-        if self.steps is not None:
-            given["steps"] = ceil(self.steps / 2)
-        rule = descent_rule(problem, mu, **given)
+        half = None if self.steps is None else ceil(self.steps / 2)
+        rule = rule_of(replace(self, steps=half), problem, mu)
         # The rule of one step without momentum is the largest stable step.
         largest = descent_rule(problem, mu, steps=1, clip=rule.clip, momentum=0.0).total_step_size
         steps, fewest = self.steps, self.fewest

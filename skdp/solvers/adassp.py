@@ -67,7 +67,6 @@ class AdaSSP(Solver):
     balance: float = 0.5
 
     def check(self, problem: Problem) -> None:
-        """Refuse hyperparameters outside their range, and what has no normal equations."""
         name = type(self).__name__
         check_hyperparameters(_HYPERPARAMETERS, self.get_params(), name)
         if not (problem.loss.squared and problem.bounds.target is not None):

@@ -291,13 +291,7 @@ class Solver(Hyperparameters, ABC):
 
 
 def name_of(loss: Loss) -> str:
-    """The class of a loss, or that of the loss of each class if there are several.
-
-    Parameters
-    ----------
-    loss : Loss
-        As the problem has it, which need not be as the user gave it.
-    """
+    """The class of a loss, or that of the loss of each class if there are several."""
     if isinstance(loss, OneVsRest):
         return f"{type(loss.loss).__name__}, one class against the rest"
     return type(loss).__name__

@@ -56,11 +56,6 @@ def batch_kind_of(solver: Any) -> type[Solver]:
     ----------
     solver : str or Solver
         An option string but ``'auto'`` and ``'blocks'``, or a configured solver.
-
-    Raises
-    ------
-    ValueError
-        If there is no such solver.
     """
     if isinstance(solver, Solver):
         return type(solver)

@@ -83,7 +83,6 @@ class Blocks(Solver):
     solver: str | Solver = "auto"
 
     def check(self, problem: Problem) -> None:
-        """Refuse hyperparameters outside their range, and what the solver of a block refuses."""
         check_hyperparameters(_HYPERPARAMETERS, self.get_params(), "Blocks")
         # What 'auto' is, and so what it refuses, is up to the estimator.
         if self.solver != "auto":

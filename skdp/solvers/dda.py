@@ -235,13 +235,11 @@ class DDA(Solver):
 
     @property
     def trusted_party(self) -> str | None:
-        """Whom it trusts with more than noisy messages of single sites, in a few words."""
         if self.subsampling is not None:
             return "whoever asks with the secret draw of rows"
         return _TRUSTS[self.trust[0]]
 
     def check(self, problem: Problem) -> None:
-        """Refuse hyperparameters outside their range, and promises that cannot be kept."""
         if isinstance(self.topology, np.ndarray | list | tuple) or issparse(self.topology):
             raise ValueError(
                 "DDA needs a topology by name or a Topology, got a "
@@ -308,7 +306,6 @@ class DDA(Solver):
         )
 
     def solve(self, problem: Problem, oracle: Oracle, rng: np.random.Generator) -> Solution:
-        """Minimise the problem; deterministic given the oracle's answers and public randomness."""
         self.check(problem)
         sites = problem.sites or Sites.equal(problem.n_samples, self._n_sites(problem), rng)
         mu = oracle.budget.mu

@@ -90,13 +90,6 @@ def clips_whole_units(problem: Problem, *, counted: bool = False) -> bool:
     Means of sparse rows are not sparse, which matters where they have many features. Where units
     are counted by their means, these are brought to other coordinates one by one, which takes too
     long for many. A clip of means depends on targets, which moves quantiles.
-
-    Parameters
-    ----------
-    problem : Problem
-        With what is known of the rows.
-    counted : bool, default=False
-        Whether units are counted.
     """
     many = problem.wide or (counted and problem.n_parameters > _MOST_COUNTED)
     return problem.whole_units and not (many or problem.loss.quantiles)

@@ -98,7 +98,6 @@ class DualAveraging(Solver):
     average: float = 0.5
 
     def check(self, problem: Problem) -> None:
-        """Refuse hyperparameters outside their range, and losses of numbers."""
         name = type(self).__name__
         check_hyperparameters(_HYPERPARAMETERS, self.get_params(), name)
         if problem.loss.of_residuals or problem.loss.log_means:
@@ -113,7 +112,6 @@ class DualAveraging(Solver):
             )
 
     def solve(self, problem: Problem, oracle: Oracle, rng: np.random.Generator) -> Solution:
-        """Minimise the problem; deterministic given the oracle's answers."""
         del rng
         self.check(problem)
         budget, d = oracle.budget, problem.n_features

@@ -129,7 +129,6 @@ class FrankWolfe(OnlineFrankWolfe):
     bounded_streams: ClassVar[bool] = True
 
     def check(self, problem: Problem) -> None:
-        """Refuse hyperparameters outside their range, and problems that it cannot bound."""
         name, problem = type(self).__name__, in_default_ball(problem)
         check_hyperparameters(_HYPERPARAMETERS, self.get_params(), name)
         ways = ways_of(problem)
@@ -172,7 +171,6 @@ class FrankWolfe(OnlineFrankWolfe):
         return words_on_radius(problem)
 
     def solve(self, problem: Problem, oracle: Oracle, rng: np.random.Generator) -> Solution:
-        """Minimise the problem; deterministic given the oracle's answers."""
         del rng
         self.check(problem)
         problem = in_default_ball(problem)
@@ -208,26 +206,17 @@ class FrankWolfe(OnlineFrankWolfe):
 
 @dataclass(frozen=True)
 class Walking:
-    """Number and length of the steps, and the bounds on derivatives and entries.
+    """Number and length of the steps, and the bounds on derivatives and entries."""
 
-    Parameters
-    ----------
-    steps : int
-        Number of steps.
-    clip : float
-        Bound on the derivative of the loss of a row.
-    entry : float
-        Bound on entries of rows, in units of ``data_norm``.
-    growth : float
-        How much more than at ordinary budgets there is to spend; 1 or more.
-    stride : float
-        Most of the way from zero to a vertex that a single step should go.
-    """
-
+    #: Number of steps.
     steps: int
+    #: Bound on the derivative of the loss of a row.
     clip: float
+    #: Bound on entries of rows, in units of ``data_norm``.
     entry: float
+    #: How much more than at ordinary budgets there is to spend; 1 or more.
     growth: float
+    #: Most of the way from zero to a vertex that a single step should go.
     stride: float
 
     def lengths(self, t: int, start: np.ndarray, *, warm: bool) -> tuple[float, float]:
@@ -303,20 +292,13 @@ def _entry_for(problem: Problem, growth: float) -> float:
 
 @dataclass(frozen=True)
 class Ways:
-    """A set whose vertices are signed coordinates, and perhaps zero.
+    """A set whose vertices are signed coordinates, and perhaps zero."""
 
-    Parameters
-    ----------
-    radius : float
-        Size of the entry of a vertex.
-    two_sided : bool
-        Whether one may go down as well as up.
-    zero : bool
-        Whether zero is one of the points to go to.
-    """
-
+    #: Size of the entry of a vertex.
     radius: float
+    #: Whether one may go down as well as up.
     two_sided: bool
+    #: Whether zero is one of the points to go to.
     zero: bool
 
     def point(self, index: int, shape: tuple[int, ...]) -> tuple[int, float]:

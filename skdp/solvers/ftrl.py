@@ -91,7 +91,6 @@ class FTRL(StreamingSolver):
     mechanism: str = "blt"
 
     def check(self, problem: Problem) -> None:
-        """Refuse hyperparameters outside their range."""
         del problem
         check_hyperparameters(_HYPERPARAMETERS, self.get_params(), type(self).__name__)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from math import sqrt
 from numbers import Integral, Real
@@ -19,7 +19,7 @@ from .base import Solution, Solver, name_of
 from .defaults import GD as tuned
 from .descent import Descent, clips_whole_units
 from .minibatches import check_batch_size, reserve
-from .rules import DescentRule, check_clip, descent_rule, in_few_steps
+from .rules import OF_RULES, DescentRule, check_clip, in_few_steps, rule_of
 from .shrinkage import Course, towards_start
 
 if TYPE_CHECKING:
@@ -27,10 +27,7 @@ if TYPE_CHECKING:
     from ..privacy.oracle import Oracle
 
 _HYPERPARAMETERS: dict[str, list[Any]] = {
-    "steps": [None, Interval(Integral, 1, None, closed="left")],
-    "total_step_size": [None, Interval(Real, 0, None, closed="neither")],
-    "clip": [None, Interval(Real, 1e-50, None, closed="both")],
-    "momentum": [None, Interval(Real, 0, 1, closed="left")],
+    **OF_RULES,
     "average": [Interval(Real, 0, 1, closed="both")],
     "schedule": [one_of("exponential", "momentum", "uniform"), tuple, list],
     "batch_size": [None, Interval(Integral, 1, None, closed="left")],
@@ -144,7 +141,6 @@ class GD(Solver):
         return self.batch_size is None
 
     def check(self, problem: Problem) -> None:
-        """Refuse hyperparameters outside their range, and an unbounded loss without a clip."""
         check_hyperparameters(_HYPERPARAMETERS, self.get_params(), "GD")
         check_clip("GD", self.clip, problem)
         check_batch_size("GD", self.batch_size, problem)
@@ -173,7 +169,6 @@ class GD(Solver):
         return reserve("GD", *sizes, problem, epsilon, delta, adjacency)
 
     def solve(self, problem: Problem, oracle: Oracle, rng: np.random.Generator) -> Solution:
-        """Minimise the problem; deterministic given the oracle's answers."""
         del rng
         self.check(problem)
         if self.batch_size is None:
@@ -208,16 +203,9 @@ class GD(Solver):
         return self.schedule == "uniform" and all(value is None for value in given)
 
     def _rule(self, problem: Problem, mu: float, steps: int | None = None) -> DescentRule:
-        given = {
-            name: value
-            for name in ("steps", "total_step_size", "clip", "momentum")
-            if (value := getattr(self, name)) is not None
-        }
-        if steps is not None:
-            given["steps"] = steps
-        elif not isinstance(self.schedule, str):
-            given["steps"] = len(self.schedule)
-        rule = descent_rule(problem, mu, **given)
+        if steps is None and not isinstance(self.schedule, str):
+            steps = len(self.schedule)
+        rule = rule_of(self if steps is None else replace(self, steps=steps), problem, mu)
         # Samples of rows average out over many steps, and a schedule speaks of as many.
         return in_few_steps(rule, problem) if self.shrinks else rule
 

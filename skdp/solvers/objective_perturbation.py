@@ -108,7 +108,6 @@ class ObjectivePerturbation(Solver):
         return True
 
     def check(self, problem: Problem) -> None:
-        """Refuse hyperparameters outside their range, and objectives that it is not proved for."""
         # By class, no derived one: the query is proved for these, and takes nobody's word for it.
         if type(problem.loss) not in _OF_CLASSES:
             advice = "Use the solver 'gd'"

@@ -94,7 +94,6 @@ class OneStep(Solver):
     draws: int = 200
 
     def check(self, problem: Problem) -> None:
-        """Refuse hyperparameters outside their range, and problems whose noise is not known."""
         name = type(self).__name__
         check_hyperparameters(_HYPERPARAMETERS, self.get_params(), name)
         if problem.loss.vector_targets:

@@ -228,11 +228,6 @@ def default_radius(problem: Problem) -> float:
     ``3 sqrt(d K) / data_norm`` for d features and K scores a row: public, and in units of bounded
     targets for a regression. That of a lasso is no larger than what holds its solution: with
     targets in [-1, 1] the objective at zero is at most 1/2, so ``alpha ||w*||_1 <= 1/2``.
-
-    Parameters
-    ----------
-    problem : Problem
-        Sizes and bounds.
     """
     root = sqrt(problem.n_features * problem.loss.n_scores)
     usual = tuned.RADIUS * root / problem.bounds.data_norm
@@ -263,13 +258,7 @@ def in_default_ball(problem: Problem) -> Problem:
 
 
 def words_on_radius(problem: Problem) -> str | None:
-    """A sentence on the default ball, where it takes the place of a constraint; else None.
-
-    Parameters
-    ----------
-    problem : Problem
-        As it was stated.
-    """
+    """A sentence on the default ball, where it takes the place of a constraint; else None."""
     held = default_radius(problem) >= _radius_of_lasso(problem)
     if held or not problem.constraint.whole_space:
         return None

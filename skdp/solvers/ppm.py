@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import repeat
 from math import ceil, isinf
-from numbers import Integral, Real
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,17 +15,14 @@ from ..problem.problem import Problem
 from ..validation import check_hyperparameters, one_of
 from . import schedules
 from .base import Solution, Solver
-from .rules import DescentRule, check_clip, descent_rule
+from .rules import OF_RULES, check_clip, descent_rule, rule_of
 
 if TYPE_CHECKING:
     from ..privacy.oracle import Oracle
 
 _HYPERPARAMETERS: dict[str, list[Any]] = {
     "stages": [Interval(Integral, 1, None, closed="left")],
-    "steps": [None, Interval(Integral, 1, None, closed="left")],
-    "total_step_size": [None, Interval(Real, 0, None, closed="neither")],
-    "clip": [None, Interval(Real, 1e-50, None, closed="both")],
-    "momentum": [None, Interval(Real, 0, 1, closed="left")],
+    **OF_RULES,
     "schedule": [one_of("uniform"), tuple, list],
 }
 
@@ -96,7 +93,6 @@ class PPM(Solver):
     schedule: str | tuple[float, ...] = "uniform"
 
     def check(self, problem: Problem) -> None:
-        """Refuse hyperparameters outside their range, and an unbounded loss without a clip."""
         check_hyperparameters(_HYPERPARAMETERS, self.get_params(), "PPM")
         check_clip("PPM", self.clip, problem)
         if self._shares().size != self.stages:
@@ -106,11 +102,10 @@ class PPM(Solver):
             )
 
     def solve(self, problem: Problem, oracle: Oracle, rng: np.random.Generator) -> Solution:
-        """Minimise the problem; deterministic given the oracle's answers."""
         del rng
         self.check(problem)
         budget = oracle.budget
-        rule = self._rule(problem, budget.mu)
+        rule = rule_of(self, problem, budget.mu)
         steps = ceil(rule.steps / self.stages)
         shares = [s / steps for share in self._shares() for s in repeat(share, steps)]
         spends = iter(budget.split(shares))
@@ -139,14 +134,6 @@ class PPM(Solver):
         if isinstance(self.schedule, str):
             return schedules.uniform(self.stages)
         return schedules.custom(self.schedule)
-
-    def _rule(self, problem: Problem, mu: float) -> DescentRule:
-        given = {
-            name: value
-            for name in ("steps", "total_step_size", "clip", "momentum")
-            if (value := getattr(self, name)) is not None
-        }
-        return descent_rule(problem, mu, **given)
 
 
 @dataclass(frozen=True)

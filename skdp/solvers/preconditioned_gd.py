@@ -114,7 +114,6 @@ class PreconditionedGD(Solver):
     label_blind: bool | None = None
 
     def check(self, problem: Problem) -> None:
-        """Refuse hyperparameters outside their range, and problems that steps do not suit."""
         check_hyperparameters(_HYPERPARAMETERS, self.get_params(), "PreconditionedGD")
         if not (problem.loss.log_odds or problem.loss.log_means):
             raise ValueError(
@@ -129,7 +128,6 @@ class PreconditionedGD(Solver):
             )
 
     def solve(self, problem: Problem, oracle: Oracle, rng: np.random.Generator) -> Solution:
-        """Minimise the problem; deterministic given the oracle's answers."""
         del rng
         self.check(problem)
         moments, budget = _known_moments(problem), oracle.budget

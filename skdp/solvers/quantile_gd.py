@@ -78,7 +78,6 @@ class QuantileGD(Solver):
     whitened: ClassVar[bool] = True
 
     def check(self, problem: Problem) -> None:
-        """Refuse hyperparameters outside their range, and losses that are not of quantiles."""
         check_hyperparameters(_HYPERPARAMETERS, self.get_params(), "QuantileGD")
         if not problem.loss.quantiles:
             raise ValueError(
@@ -87,7 +86,6 @@ class QuantileGD(Solver):
             )
 
     def solve(self, problem: Problem, oracle: Oracle, rng: np.random.Generator) -> Solution:
-        """Minimise the problem; deterministic given the oracle's answers."""
         del rng
         self.check(problem)
         row_map, p, budget = problem.bounds.row_map, problem.n_rows, oracle.budget

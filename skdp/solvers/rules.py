@@ -4,11 +4,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import ceil, inf, isinf, sqrt
+from numbers import Integral, Real
+from typing import Any
+
+from sklearn.utils._param_validation import Interval
 
 from ..problem.problem import Problem
 from .base import name_of
 from .defaults import DescentFamily
 from .defaults import DescentRule as tuned
+
+# Ranges of the hyperparameters of a rule.
+OF_RULES: dict[str, list[Any]] = {
+    "steps": [None, Interval(Integral, 1, None, closed="left")],
+    "total_step_size": [None, Interval(Real, 0, None, closed="neither")],
+    "clip": [None, Interval(Real, 1e-50, None, closed="both")],
+    "momentum": [None, Interval(Real, 0, 1, closed="left")],
+}
 
 
 @dataclass(frozen=True)
@@ -50,15 +62,6 @@ def descent_rule(
     which acts like a ridge. At budgets so large that hardly any privacy is left (mu > 2) the clip
     tends to the Lipschitz constant and steps grow in number and momentum, towards the solution
     without privacy.
-
-    Parameters
-    ----------
-    problem : Problem
-        Loss and public sizes.
-    mu : float
-        Gaussian-DP parameter of the budget.
-    steps, total_step_size, clip, momentum
-        Given hyperparameters, see :class:`DescentRule`.
     """
     family = _family(problem)
     growth = max(1.0, mu / 2)
@@ -90,19 +93,17 @@ def descent_rule(
     return DescentRule(steps, total_step_size, clip, momentum)
 
 
+def rule_of(solver: Any, problem: Problem, mu: float) -> DescentRule:
+    """The rule for the hyperparameters of a solver that has those of :data:`OF_RULES`."""
+    return descent_rule(problem, mu, **{name: getattr(solver, name) for name in OF_RULES})
+
+
 def in_few_steps(rule: DescentRule, problem: Problem) -> DescentRule:
     """A rule of fewer and longer steps, whose averaged iterates bear as much noise.
 
     Momentum is forgotten over the same share of all steps. The total step size is a little shorter,
     because what a long step adds is there at once. There are as many steps as keep each of them
     well below the largest one, and never more than before.
-
-    Parameters
-    ----------
-    rule : DescentRule
-        Of :func:`descent_rule`.
-    problem : Problem
-        Of the rule.
     """
     family = _family(problem)
     memories = (1 - rule.momentum) * rule.steps
@@ -120,22 +121,7 @@ def in_few_steps(rule: DescentRule, problem: Problem) -> DescentRule:
 
 
 def check_clip(solver: str, clip: float | None, problem: Problem) -> None:
-    """Refuse a clip that does not bound the gradients of rows.
-
-    Parameters
-    ----------
-    solver : str
-        Who asks.
-    clip : float or None
-        The hyperparameter; None stands for a default.
-    problem : Problem
-        With the loss in question.
-
-    Raises
-    ------
-    ValueError
-        If both the clip and the derivative of the loss are unbounded.
-    """
+    """Refuse a clip that does not bound the gradients of rows."""
     if clip is not None and isinf(min(clip, problem.loss.lipschitz)):
         raise ValueError(
             f"{solver} needs a finite clip for {name_of(problem.loss)}, whose derivative is "

@@ -99,7 +99,6 @@ class Screening(Solver):
     preconditions: ClassVar[bool] = True
 
     def check(self, problem: Problem) -> None:
-        """Refuse hyperparameters outside their range, and problems without such a shape."""
         check_hyperparameters(_HYPERPARAMETERS, self.get_params(), "Screening")
         name = type(problem.loss).__name__
         if problem.loss.vector_targets:
@@ -137,7 +136,6 @@ class Screening(Solver):
         return GaussianDP() if all_fit else ZeroConcentratedDP()
 
     def solve(self, problem: Problem, oracle: Oracle, rng: np.random.Generator) -> Solution:
-        """Minimise the problem; deterministic given the oracle's answers and public randomness."""
         self.check(problem)
         budget, d = oracle.budget, problem.n_features
         evidence, k = problem.n_samples * budget.mu, self.k

@@ -15,17 +15,14 @@ from ..problem.problem import Problem
 from ..validation import check_hyperparameters
 from .base import Solution, Solver, name_of
 from .descent import Descent
-from .rules import DescentRule, check_clip, descent_rule
+from .rules import OF_RULES, DescentRule, check_clip, rule_of
 
 if TYPE_CHECKING:
     from ..privacy.accounting.ledger import Budget
     from ..privacy.oracle import Oracle
 
 _HYPERPARAMETERS: dict[str, list[Any]] = {
-    "steps": [None, Interval(Integral, 1, None, closed="left")],
-    "total_step_size": [None, Interval(Real, 0, None, closed="neither")],
-    "clip": [None, Interval(Real, 1e-50, None, closed="both")],
-    "momentum": [None, Interval(Real, 0, 1, closed="left")],
+    **OF_RULES,
     "average": [Interval(Real, 0, 1, closed="both")],
     "kappa": [None, Interval(Real, 1, 2, closed="both")],
     "gamma": [None, Interval(Real, 0, None, closed="neither")],
@@ -196,7 +193,6 @@ class Spider(Solver):
         )
 
     def check(self, problem: Problem) -> None:
-        """Refuse hyperparameters outside their range, and losses that are not smooth."""
         check_hyperparameters(_HYPERPARAMETERS, self.get_params(), "Spider")
         loss = problem.loss
         if isinf(loss.smoothness):
@@ -211,17 +207,11 @@ class Spider(Solver):
             )
 
     def solve(self, problem: Problem, oracle: Oracle, rng: np.random.Generator) -> Solution:
-        """Minimise the problem; deterministic given the oracle's answers."""
         del rng
         self.check(problem)
         if self.gamma is not None:
             return self._by_theory(problem, oracle)
-        given = {
-            name: value
-            for name in ("steps", "total_step_size", "clip", "momentum")
-            if (value := getattr(self, name)) is not None
-        }
-        rule = descent_rule(problem, oracle.budget.mu, **given)
+        rule = rule_of(self, problem, oracle.budget.mu)
         descent = Descent(problem, rule, self.average)
         kappa = self._kappa(problem, rule)
         # Norm of the noise of a gradient that is asked for in each step.

@@ -16,17 +16,14 @@ from ..validation import check_hyperparameters, one_of
 from .base import Solution, Solver, name_of
 from .descent import Descent
 from .minibatches import check_batch_size, reserve
-from .rules import DescentRule, check_clip, descent_rule
+from .rules import OF_RULES, check_clip, rule_of
 
 if TYPE_CHECKING:
     from ..privacy.adjacency import Adjacency
     from ..privacy.oracle import Oracle
 
 _HYPERPARAMETERS: dict[str, list[Any]] = {
-    "steps": [None, Interval(Integral, 1, None, closed="left")],
-    "total_step_size": [None, Interval(Real, 0, None, closed="neither")],
-    "clip": [None, Interval(Real, 1e-50, None, closed="both")],
-    "momentum": [None, Interval(Real, 0, 1, closed="left")],
+    **OF_RULES,
     "average": [Interval(Real, 0, 1, closed="both")],
     "inner": [Interval(Integral, 1, None, closed="left")],
     "growth": [Interval(Real, 1, None, closed="left")],
@@ -166,7 +163,6 @@ class SVRG(Solver):
         return self.batch_size is None
 
     def check(self, problem: Problem) -> None:
-        """Refuse hyperparameters outside their range, and losses that are not smooth."""
         check_hyperparameters(_HYPERPARAMETERS, self.get_params(), "SVRG")
         loss = problem.loss
         if isinf(loss.smoothness):
@@ -185,17 +181,16 @@ class SVRG(Solver):
             return self.calculus
         # No more steps than with what is left when it comes to them.
         mu = sqrt(GaussianDP().limit(epsilon, delta))
-        most = self._most_differences(self._rule(problem, mu).steps)
+        most = self._most_differences(rule_of(self, problem, mu).steps)
         if not most:
             return self.calculus
         sizes = self.batch_size, np.ones(most), 1 - self.share
         return reserve("SVRG", *sizes, problem, epsilon, delta, adjacency)
 
     def solve(self, problem: Problem, oracle: Oracle, rng: np.random.Generator) -> Solution:
-        """Minimise the problem; deterministic given the oracle's answers."""
         del rng
         self.check(problem)
-        rule = self._rule(problem, oracle.budget.mu)
+        rule = rule_of(self, problem, oracle.budget.mu)
         descent = Descent(problem, rule, self.average)
         farthest = self.reach * 2 * descent.clip_norm / problem.smoothness
 
@@ -268,14 +263,6 @@ class SVRG(Solver):
             left -= k
             k, first = min(max(self.longest, self.inner), ceil(self.growth * k)), False
         return most
-
-    def _rule(self, problem: Problem, mu: float) -> DescentRule:
-        given = {
-            name: value
-            for name in ("steps", "total_step_size", "clip", "momentum")
-            if (value := getattr(self, name)) is not None
-        }
-        return descent_rule(problem, mu, **given)
 
 
 class _BarzilaiBorwein:

@@ -86,7 +86,6 @@ class TrackedGD(Solver):
     whitened: ClassVar[bool] = True
 
     def check(self, problem: Problem) -> None:
-        """Refuse hyperparameters outside their range, and losses that do not tell residuals."""
         check_hyperparameters(_HYPERPARAMETERS, self.get_params(), "TrackedGD")
         if not problem.loss.of_residuals or problem.loss.quantiles:
             raise ValueError(
@@ -95,7 +94,6 @@ class TrackedGD(Solver):
             )
 
     def solve(self, problem: Problem, oracle: Oracle, rng: np.random.Generator) -> Solution:
-        """Minimise the problem; deterministic given the oracle's answers."""
         del rng
         self.check(problem)
         budget, p = oracle.budget, problem.n_rows

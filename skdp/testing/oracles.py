@@ -12,9 +12,8 @@ import numpy as np
 from ..privacy.accounting.events import NonPrivateEvent
 from ..privacy.accounting.ledger import Ledger, Spend
 from ..privacy.adjacency import Adjacency
-from ..privacy.mechanisms.gaussian import GaussianMechanism
+from ..privacy.mechanisms.gaussian import GaussianMechanism, SampledGaussian
 from ..privacy.mechanisms.gumbel import GumbelMechanism
-from ..privacy.mechanisms.sampled_gaussian import SampledGaussian
 from ..privacy.oracle import Oracle, PrivateOracle
 from ..privacy.queries.base import Query
 from ..privacy.queries.categories import CategoryCountsQuery
@@ -163,7 +162,6 @@ class _Answers(StreamAnswers):
         self._answered = answered
 
     def answer(self, request: StreamRequest) -> np.ndarray:
-        """The answer by the function."""
         found: np.ndarray = self._answered(request, self._opening.query(request))
         return found
 

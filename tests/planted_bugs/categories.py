@@ -198,5 +198,5 @@ BUGS = (
     Bug("categories that are read off the rows", {"CategoryRows.__init__": peeks, "DPOneHotEncoder._kept": from_rows}, encoders_follow_from_answers, "something else was published"),
     Bug("buckets by another hash", {"one_hot_encoder.bucket_of": lambda honest, category, n_buckets: (honest(category, n_buckets) + 1) % n_buckets}, hashed_columns_follow_from_public_facts, "not those of the public hash"),
     Bug("hashing where rows hold nothing rare", {"CategoryRows.__init__": peeks, "DPOneHotEncoder._hashes": by_entries}, hashed_columns_follow_from_public_facts, "rows decide"),
-    Bug("a grid by how many categories there are", {"threshold.noisy_on_grid": lambda honest, *args, counts: honest(*args)}, grids_say_nothing_of_the_number_of_categories, "how many categories"),
+    Bug("a grid by how many categories there are", {"gaussian.noisy_on_grid": lambda honest, *args, counts=False: honest(*args)}, grids_say_nothing_of_the_number_of_categories, "how many categories"),
 )  # fmt: skip

@@ -105,38 +105,3 @@ def test_dynamic_shares_beat_uniform_ones(beta):
     influence = momentum_influence(60, 0.9, beta)
     dynamic = weighted_noise(influence, schedules.momentum(60, 0.9, beta))
     assert dynamic < 0.9 * weighted_noise(influence, schedules.uniform(60))
-
-
-@pytest.mark.parametrize("steps", [0, -3, 2.5, 3.0, True, "10", None])
-def test_refuses_steps_that_are_no_positive_integer(steps):
-    for schedule in (
-        schedules.uniform,
-        lambda t: schedules.exponential(t, 0.9),
-        lambda t: schedules.momentum(t, 0.9, 0.9),
-    ):
-        with pytest.raises(ValueError, match="needs steps to be a positive integer; got"):
-            schedule(steps)
-
-
-@pytest.mark.parametrize("gamma", [0.0, -0.5, 1.0001, math.nan, math.inf])
-def test_refuses_contraction_outside_its_range(gamma):
-    with pytest.raises(ValueError, match=r"exponential needs gamma in \(0, 1\]; got"):
-        schedules.exponential(5, gamma)
-    with pytest.raises(ValueError, match=r"momentum needs gamma in \(0, 1\]; got"):
-        schedules.momentum(5, gamma, 0.5)
-
-
-@pytest.mark.parametrize("beta", [1.0, -0.1, math.nan])
-def test_refuses_momentum_outside_its_range(beta):
-    with pytest.raises(ValueError, match=r"momentum needs beta in \[0, 1\); got"):
-        schedules.momentum(5, 0.9, beta)
-
-
-@pytest.mark.parametrize("schedule", [schedules.custom, schedules.from_influence])
-def test_refuses_shapes_that_are_no_positive_vector(schedule):
-    for bad in ([], [[1.0, 2.0]], 3.0):
-        with pytest.raises(ValueError, match="non-empty vector; got shape"):
-            schedule(bad)
-    for bad in ([1.0, 0.0], [1.0, -2.0], [math.nan], [1.0, math.inf]):
-        with pytest.raises(ValueError, match="positive and finite; got"):
-            schedule(bad)

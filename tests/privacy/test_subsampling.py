@@ -288,21 +288,6 @@ def test_a_block_that_is_too_much_is_refused_at_once():
         Ledger(0.1, DELTA, calculus=SubsampledGaussianDP(1.0, ((1.0, 100),)))
 
 
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        {"sampling_rate": 0.0},
-        {"sampling_rate": 1.5},
-        {"releases": ((0.0, 1),)},
-        {"releases": ((1.0, 0),)},
-        {"releases": ()},
-    ],
-)
-def test_blocks_out_of_range_are_refused(wrong):
-    with pytest.raises(ValueError, match="SubsampledGaussianDP needs a sampling rate"):
-        replace(BLOCK, **wrong)
-
-
 def test_a_missing_package_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "dp_accounting", None)
     with pytest.raises(ImportError, match=r"pip install 'skdp\[minibatch\]'"):

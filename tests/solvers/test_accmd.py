@@ -12,7 +12,7 @@ from skdp.privacy.accounting import Ledger
 from skdp.privacy.rows import DenseRows, SparseRows
 from skdp.problem import Problem, RowBounds
 from skdp.problem.constraints import Box, L1Ball, L2Ball, LpBall, Simplex
-from skdp.problem.losses import Hinge, Logistic, Squared
+from skdp.problem.losses import Logistic
 from skdp.problem.penalties import L1, L2
 from skdp.solvers import GD, AccMD
 
@@ -133,32 +133,6 @@ def test_radius_sets_the_step_and_bounds_nothing():
     small, large = (solve(AccMD(radius=r), problem, X, y)[0].w for r in (0.01, 5.0))
     assert np.linalg.norm(small) < np.linalg.norm(large)
     assert np.linalg.norm(small) > 0.01
-
-
-@pytest.mark.parametrize(
-    ("solver", "loss", "complaint"),
-    [
-        (AccMD(), Hinge(), "AccMD needs a smooth convex loss, got Hinge. Use the solver 'gd'"),
-        (AccMD(clip=np.inf), Squared(), "AccMD needs a finite clip for Squared"),
-        (AccMD(steps=0), Logistic(), "'steps' parameter of AccMD"),
-        (AccMD(total_step_size=0), Logistic(), "'total_step_size' parameter of AccMD"),
-        (AccMD(clip=0), Logistic(), "'clip' parameter of AccMD"),
-        (AccMD(radius=-1), Logistic(), "'radius' parameter of AccMD"),
-        (AccMD(geometry="round"), Logistic(), "'geometry' parameter of AccMD"),
-    ],
-)
-def test_what_it_cannot_take_is_refused_before_anything_is_charged(solver, loss, complaint):
-    problem = Problem(loss, N, 2, RowBounds(1.0), constraint=L2Ball(1.0))
-    ledger = Ledger(1.0, DELTA)
-    oracle = PrivateOracle(
-        DenseRows(np.zeros((N, 2)), np.zeros(N)),
-        ledger,
-        Adjacency.REPLACE_ONE,
-        SeededNoise(np.random.default_rng(0)),
-    )
-    with pytest.raises(ValueError, match=complaint):
-        solver.solve(problem, oracle.for_problem(problem), np.random.default_rng(0))
-    assert ledger.receipt() == ()
 
 
 def test_a_set_that_is_hardly_more_than_a_point_is_not_left():

@@ -8,7 +8,7 @@ from skdp.privacy.accounting import Ledger
 from skdp.privacy.queries import GradientNormQuery
 from skdp.privacy.rows import DenseRows
 from skdp.problem import Problem, RowBounds
-from skdp.problem.losses import Logistic, Squared
+from skdp.problem.losses import Logistic
 from skdp.solvers import GD, AdaptiveGD
 from skdp.testing import RecordingOracle, Transcript
 
@@ -156,27 +156,3 @@ def test_is_as_good_as_even_noise_where_gradients_fall():
     gain = [loss(GD(), seed) - loss(AdaptiveGD(), seed) for seed in range(10)]
     error = np.std(gain) / np.sqrt(10)
     assert np.mean(gain) >= -0.01 - 3 * error
-
-
-@pytest.mark.parametrize(
-    ("given", "loss", "complaint"),
-    [
-        ({"steps": 0}, Logistic(), "'steps' parameter of AdaptiveGD"),
-        ({"fewest": 0}, Logistic(), "'fewest' parameter of AdaptiveGD"),
-        ({"noise": 0}, Logistic(), "'noise' parameter of AdaptiveGD"),
-        ({"norm_share": 1}, Logistic(), "'norm_share' parameter of AdaptiveGD"),
-        ({"norms": 0}, Logistic(), "'norms' parameter of AdaptiveGD"),
-        ({"steps": 3, "fewest": 4}, Logistic(), "got fewest=4 and steps=3"),
-        ({"step": 1.0, "total_step_size": 2.0}, Logistic(), "got step=1.0 and total_step_size=2.0"),
-        ({"clip": np.inf}, Squared(), "AdaptiveGD needs a finite clip for Squared"),
-    ],
-)
-def test_what_makes_no_sense_is_refused_before_anything_is_charged(given, loss, complaint):
-    ledger = Ledger(1.0, DELTA)
-    problem = Problem(loss, N, D, RowBounds(1.0))
-    oracle = PrivateOracle(
-        DenseRows(*task()[1:]), ledger, Adjacency.REPLACE_ONE, SeededNoise(np.random.default_rng(0))
-    )
-    with pytest.raises(ValueError, match=complaint):
-        AdaptiveGD(**given).solve(problem, oracle.for_problem(problem), np.random.default_rng(0))
-    assert ledger.receipt() == ()

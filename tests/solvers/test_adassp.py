@@ -11,9 +11,8 @@ from skdp.privacy import Adjacency, PrivateOracle, SystemNoise
 from skdp.privacy.accounting import Ledger
 from skdp.privacy.rows import DenseRows
 from skdp.problem import Problem, RowBounds, TargetBounds
-from skdp.problem.constraints import Box
-from skdp.problem.losses import Huber, Logistic, Squared
-from skdp.problem.penalties import L1, L2, Tikhonov
+from skdp.problem.losses import Squared
+from skdp.problem.penalties import Tikhonov
 from skdp.solvers import AdaSSP
 
 N, D = 3000, 4
@@ -79,27 +78,3 @@ def test_the_penalty_may_be_in_other_coordinates(map_of):
     rows = np.column_stack([X, np.ones(N)])
     ridge = N * np.diag(np.append(root**2, 0.0))
     np.testing.assert_allclose(found, np.linalg.solve(rows.T @ rows + ridge, rows.T @ y), atol=1e-5)
-
-
-@pytest.mark.parametrize(
-    "problem",
-    [
-        Problem(Huber(), **PLAIN),
-        Problem(Logistic(), **PLAIN),
-        Problem(Squared(), N, D, RowBounds(1.0)),
-        Problem(Squared(), **PLAIN, penalty=L1(1.0)),
-        Problem(Squared(), **PLAIN, penalty=L2(1.0), constraint=Box(-1.0, 1.0)),
-    ],
-    ids=str,
-)
-def test_what_has_no_normal_equations_is_declined(problem):
-    with pytest.raises(ValueError, match=r"^AdaSSP needs .* Use the solver 'gd'"):
-        AdaSSP().check(problem)
-
-
-@pytest.mark.parametrize(
-    "wrong", [{"floor": 0.0}, {"floor": -1.0}, {"balance": 0.0}, {"balance": 2}]
-)
-def test_hyperparameters_outside_their_range_are_refused(wrong):
-    with pytest.raises(ValueError, match=next(iter(wrong))):
-        AdaSSP(**wrong).check(Problem(Squared(), **PLAIN))

@@ -66,19 +66,6 @@ def test_first_block_follows_parameters_and_budget():
     assert Blocks(first=7).least(problem(), 0.5) == 7
 
 
-@pytest.mark.parametrize(
-    "options", [{"ratio": 1.0}, {"first": 0}, {"largest": 0}, {"warm": "yes"}, {"solver": 3}]
-)
-def test_hyperparameters_outside_their_range_are_refused(options):
-    with pytest.raises(ValueError, match="of Blocks"):
-        Blocks(**options).check(problem())
-
-
-def test_the_solver_of_a_block_says_what_it_does_not_take():
-    with pytest.raises(ValueError, match="TrackedGD needs"):
-        Blocks(solver="tracked_gd").check(problem(Logistic()))
-
-
 def test_what_fits_a_block_is_the_solver_inside():
     assert within_a_block("blocks") == within_a_block("auto") == "auto"
     assert within_a_block(Blocks(solver="svrg")) == "svrg"

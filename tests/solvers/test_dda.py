@@ -7,12 +7,10 @@ from math import sqrt
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_array
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 from tasks_for_solvers import TASKS, D, N
 
-from skdp.federated import Adjacent
 from skdp.privacy import Adjacency, PrivateOracle, SeededNoise
 from skdp.privacy.accounting import Ledger, gdp
 from skdp.privacy.rows import DenseRows
@@ -237,31 +235,6 @@ def test_first_steps_by_hand():
     z = gradient(first)
     second = argmin(z, 3.0, 2.0 * sqrt(2))
     np.testing.assert_allclose(w, (first + 2 * second) / 3, atol=1e-5)
-
-
-@pytest.mark.parametrize(
-    ("solver", "message"),
-    [
-        (DDA(noise="trust me"), "noise"),
-        (DDA(adversary="final_model", activation=0.5), "idle sites amplify nothing"),
-        (DDA(adversary="final_model", topology="ring"), "adversary='final_model'"),
-        (DDA(adversary="final_model", noise="central"), "adversary='final_model'"),
-        (DDA(subsampling=0.1, noise="pairwise"), "noise='local' for subsampling"),
-        (DDA(subsampling=1e-300), "subsampling. parameter of DDA must be"),
-        (DDA(noise="pairwise", activation=0.2), "at least 3 active sites"),
-        (DDA(noise="secure_sum", colluders=10), "at least 11 active sites"),
-        (DDA(n_nodes=N + 1), "at least one row a site"),
-        (DDA(schedule="edges", activation=0.01), "two active sites"),
-        (DDA(topology=Adjacent(((1,), (0,)))), "topology of 10 nodes"),
-        (DDA(clip=np.inf), "finite clip"),
-        (DDA(topology=np.ones((10, 10)) - np.eye(10)), r"ndarray\. .*Adjacent"),
-        (DDA(topology=[[0, 1], [1, 0]]), r"got a list\. .*Adjacent"),
-        (DDA(topology=csr_array(np.eye(2))), r"csr_array\. .*Adjacent"),
-    ],
-)
-def test_what_cannot_be_promised_is_refused(solver, message):
-    with pytest.raises(ValueError, match=message):
-        solver.check(TASKS["squared"].problem)
 
 
 def test_rounds_without_enough_survivors_are_void():

@@ -13,7 +13,7 @@ from skdp.privacy import Adjacency, PrivateOracle, SeededNoise
 from skdp.privacy.accounting import Ledger
 from skdp.privacy.rows import SparseRows
 from skdp.problem import Problem, RowBounds, RowMap
-from skdp.problem.losses import Hinge, Logistic, Softmax, Squared, SquaredHinge
+from skdp.problem.losses import Hinge, Logistic, Softmax, SquaredHinge
 from skdp.problem.penalties import L2
 from skdp.solvers import GD, DualAveraging
 
@@ -206,13 +206,6 @@ def test_margins_at_a_huge_budget_have_the_optimum_of_gradient_descent(loss):
         return np.mean(loss.value(y, scores)) + 0.05 * w[:-1] @ w[:-1]
 
     assert objective(DualAveraging(steps=500)) < objective(GD(steps=500)) + 0.01
-
-
-def test_other_losses_and_an_opening_of_one_score_are_refused():
-    with pytest.raises(ValueError, match="needs a loss of classes, such as"):
-        DualAveraging().check(problem(loss=Squared()))
-    with pytest.raises(ValueError, match="DualAveraging needs several scores a row for an opening"):
-        DualAveraging(opening=0.5).check(problem(2))
 
 
 @pytest.mark.nightly

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from functools import cache
-from math import inf
 
 import numpy as np
 import pytest
@@ -17,7 +16,7 @@ from skdp.privacy import Adjacency, PrivateOracle, SeededNoise
 from skdp.privacy.accounting import GaussianDP, Ledger, Spend, ZeroConcentratedDP
 from skdp.privacy.queries import VertexQuery
 from skdp.privacy.rows import DenseRows, SparseRows
-from skdp.problem import Problem, RowBounds, RowMap, TargetBounds
+from skdp.problem import Problem, RowBounds, TargetBounds
 from skdp.problem.constraints import (
     Box,
     Constraint,
@@ -28,8 +27,8 @@ from skdp.problem.constraints import (
     Simplex,
     Unconstrained,
 )
-from skdp.problem.losses import Hinge, Logistic, OneVsRest, Squared
-from skdp.problem.penalties import L1, L2, ElasticNet, Tikhonov
+from skdp.problem.losses import Logistic, OneVsRest, Squared
+from skdp.problem.penalties import L1, L2, ElasticNet
 from skdp.solvers import GD, FrankWolfe, in_default_ball, steps_for, ways_of
 from skdp.testing import RecordingOracle, ReplayOracle, Transcript, exact_fit
 
@@ -209,42 +208,6 @@ def test_starts_where_it_is_told_and_does_not_forget_it_at_once():
         cold, _ = run(solver, problem, given.rows(), 1.0)
         assert np.count_nonzero(cold.w[:D]) == 1
         assert np.abs(warm.w[:D] - start[:D] / 2).sum() <= 1.5 + 1e-9
-
-
-@pytest.mark.parametrize(
-    ("problem", "solver", "needs"),
-    [
-        ({"constraint": NonNegative()}, FrankWolfe(), "bounded constraint.*'gd'"),
-        ({"constraint": L1Ball(1.0), "loss": Hinge()}, FrankWolfe(), "smooth loss.*'gd'"),
-        (
-            {"constraint": L2Ball(1.0), "penalty": L1(0.1)},
-            FrankWolfe(),
-            "L1Ball or a Simplex to go with an l1 penalty.*'gd'",
-        ),
-        ({"constraint": L2Ball(1.0)}, FrankWolfe(noise="gumbel"), "L1Ball or a Simplex to choose"),
-        (
-            {"constraint": L1Ball(1.0), "penalty": Tikhonov(np.eye(4))},
-            FrankWolfe(),
-            "precondition=None",
-        ),
-        (
-            {
-                "constraint": L1Ball(1.0),
-                "bounds": RowBounds(1.0, row_map=RowMap(np.ones(4), None, np.zeros(4), 1.0)),
-            },
-            FrankWolfe(),
-            "precondition=None",
-        ),
-    ],
-)
-def test_declines_in_one_sentence_and_names_a_way_out(problem, solver, needs):
-    with pytest.raises(ValueError, match=f"FrankWolfe needs .*{needs}"):
-        solver.check(replace(TASKS["logistic"].problem, **problem))
-
-
-def test_an_infinite_clip_of_an_unbounded_derivative_is_declined():
-    with pytest.raises(ValueError, match="finite clip for Squared"):
-        FrankWolfe(clip=inf).check(task("squared", constraint=L1Ball(1.0)).problem)
 
 
 def test_one_against_the_rest_is_taken():

@@ -13,7 +13,7 @@ from skdp.privacy import Adjacency, PrivateOracle, SeededNoise
 from skdp.privacy.accounting import Ledger
 from skdp.privacy.rows import DenseRows
 from skdp.problem import Problem, RowBounds, TargetBounds
-from skdp.problem.losses import Huber, Logistic, Squared
+from skdp.problem.losses import Logistic, Squared
 from skdp.problem.penalties import L1, L2
 from skdp.solvers import GD, schedules
 from skdp.testing import record_fit, replay_fit
@@ -38,50 +38,6 @@ def small_problem(loss, n=40, d=2):
     y = (X[:, 0] > 0).astype(float)
     target = None if isinstance(loss, Logistic) else TargetBounds(-1.0, 1.0)
     return Problem(loss, n, d, RowBounds(1.0, 0.0, target)), X, y
-
-
-@pytest.mark.parametrize(
-    ("given", "complaint"),
-    [
-        ({"steps": 0}, "'steps' parameter of GD must be None or an int"),
-        ({"steps": 2.5}, "'steps' parameter of GD must be None or an int"),
-        ({"steps": "many"}, "'steps' parameter of GD must be None or an int"),
-        ({"total_step_size": 0}, "'total_step_size' parameter of GD"),
-        ({"total_step_size": np.inf}, "'total_step_size' parameter of GD"),
-        ({"clip": 0.0}, "'clip' parameter of GD"),
-        ({"clip": np.nan}, "'clip' parameter of GD"),
-        ({"momentum": 1.0}, "'momentum' parameter of GD"),
-        ({"momentum": -0.1}, "'momentum' parameter of GD"),
-        ({"average": 1.5}, "'average' parameter of GD"),
-        ({"average": None}, "'average' parameter of GD"),
-        ({"decay": 0.0}, "'decay' parameter of GD"),
-        ({"decay": 1.1}, "'decay' parameter of GD"),
-        ({"schedule": "best"}, "'schedule' parameter of GD must be a str among"),
-        ({"schedule": 3}, "'schedule' parameter of GD"),
-        ({"schedule": ()}, "non-empty vector"),
-        ({"schedule": (1.0, -1.0)}, "positive and finite; got -1.0"),
-        ({"schedule": (1.0, 2.0), "steps": 3}, "got steps=3 and 2 shares"),
-    ],
-)
-def test_invalid_hyperparameters_are_refused_before_anything_is_charged(given, complaint):
-    problem, X, y = small_problem(Logistic())
-    with pytest.raises(ValueError, match=complaint):
-        GD(**given).check(problem)
-    ledger = Ledger(1.0, DELTA)
-    oracle = PrivateOracle(
-        DenseRows(X, y), ledger, Adjacency.REPLACE_ONE, SeededNoise(np.random.default_rng(0))
-    )
-    with pytest.raises(ValueError, match=complaint):
-        GD(**given).solve(problem, oracle.for_problem(problem), np.random.default_rng(0))
-    assert ledger.receipt() == ()
-
-
-def test_unbounded_loss_without_a_clip_is_refused():
-    problem, *_ = small_problem(Squared())
-    with pytest.raises(ValueError, match=r"GD needs a finite clip for Squared.*got clip=inf"):
-        GD(clip=np.inf).check(problem)
-    GD(clip=np.inf).check(small_problem(Huber())[0])
-    GD(clip=5.0).check(problem)
 
 
 def test_number_of_gradients_is_the_number_of_steps():
@@ -247,12 +203,6 @@ def test_label_blind_bounds_leave_the_solution_where_it_is_and_a_clip_does_not()
     length = np.linalg.norm(minimum)
     assert np.linalg.norm(blind - minimum) < 0.1 * length
     assert np.linalg.norm(clipped - minimum) > 0.4 * length
-
-
-def test_label_blind_bounds_need_labels():
-    problem, *_ = small_problem(Squared())
-    with pytest.raises(ValueError, match="label_blind=False for targets that are no labels"):
-        GD(label_blind=True).check(problem)
 
 
 @pytest.mark.filterwarnings("ignore::skdp.SeededNoiseWarning")

@@ -10,10 +10,6 @@ from sklearn.linear_model import LogisticRegression
 from skdp import DPLogisticRegression
 from skdp.privacy.accounting import PerturbedGaussianDP
 from skdp.privacy.rows import Chunks
-from skdp.problem import Problem, RowBounds
-from skdp.problem.constraints import Box
-from skdp.problem.losses import Logistic, Sigmoid, Softmax, Squared
-from skdp.problem.penalties import L1
 from skdp.solvers import ObjectivePerturbation, Temperature
 from skdp.solvers.preconditioning import Whitening
 from skdp.testing import exact_fit, record_fit, replay_fit
@@ -108,28 +104,3 @@ def test_weights_of_classes_and_clips_are_taken(clip):
     plain = model(1e4, solver=solver, precondition=None).fit(*data())
     X, _ = data()
     assert weighted.predict(X).mean() > plain.predict(X).mean() + 0.1
-
-
-PLAIN = {"n_samples": N, "n_features": D, "bounds": RowBounds(1.0, 1.0)}
-
-
-@pytest.mark.parametrize(
-    ("problem", "way_out"),
-    [
-        (Problem(Softmax(3), **PLAIN), "'gd', or one model for each class"),
-        (Problem(Squared(), **PLAIN), r"'gd'\.$"),
-        (Problem(Sigmoid(), **PLAIN), "a smooth convex loss for two classes, got Sigmoid.*'gd'"),
-        (Problem(Logistic(), **PLAIN, penalty=L1(1.0)), "'gd'"),
-        (Problem(Logistic(), **PLAIN, constraint=Box(-1.0, 1.0)), "'gd'"),
-    ],
-    ids=str,
-)
-def test_what_it_is_not_proved_for_is_declined(problem, way_out):
-    with pytest.raises(ValueError, match=rf"^ObjectivePerturbation needs .*{way_out}"):
-        ObjectivePerturbation().check(problem)
-
-
-@pytest.mark.parametrize("wrong", [{"clip": 0.0}, {"clip": np.inf}, {"strength": -1.0}])
-def test_hyperparameters_outside_their_range_are_refused(wrong):
-    with pytest.raises(ValueError, match=next(iter(wrong))):
-        ObjectivePerturbation(**wrong).check(Problem(Logistic(), **PLAIN))

@@ -1,7 +1,6 @@
 """What is particular to OneStep: the error of its solution is known."""
 
 import warnings
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,11 +9,6 @@ from sklearn.linear_model import LogisticRegression
 
 from skdp import DPLinearRegression, DPLogisticRegression, UnresolvedWarning, plan
 from skdp.privacy import PrivateOracle
-from skdp.problem import Problem, RowBounds, TargetBounds
-from skdp.problem.constraints import L2Ball, NonNegative
-from skdp.problem.losses import Huber, Logistic, OneVsRest, Softmax, Squared
-from skdp.problem.penalties import L1, L2
-from skdp.solvers import OneStep
 from skdp.testing import exact_fit
 
 N, D = 2000, 3
@@ -260,31 +254,6 @@ def test_targets_beyond_their_bounds_are_told_of():
         model.fit(X, targets(X))
     share, sd = model.inference_.clipped["targets clipped"]
     assert abs(share - np.mean(np.abs(targets(X)) > 0.4)) < 5 * sd < 0.1
-
-
-BOUNDS = RowBounds(2.0, 0.5)
-TARGETS = RowBounds(2.0, 0.5, TargetBounds(-1.0, 1.0))
-PLAIN = Problem(Squared(), N, D, TARGETS)
-
-
-@pytest.mark.parametrize(
-    "problem",
-    [
-        replace(PLAIN, loss=Huber()),
-        Problem(OneVsRest(Logistic(), 3), N, D, BOUNDS),
-        Problem(Logistic(), N, D, BOUNDS, class_weight=(1.0, 2.0)),
-        Problem(Softmax(40), N, 20, BOUNDS),
-        replace(PLAIN, penalty=L1(0.1)),
-        replace(PLAIN, constraint=NonNegative()),
-        replace(PLAIN, constraint=L2Ball(1.0)),
-        replace(PLAIN, n_features=600),
-    ],
-    ids=["huber", "one vs rest", "weights", "many classes", "l1", "non-negative", "ball", "wide"],
-)
-def test_what_has_no_known_error_is_declined(problem):
-    with pytest.raises(ValueError, match=r"^OneStep needs .*[.]$"):
-        OneStep().check(problem)
-    OneStep().check(replace(PLAIN, penalty=L2(0.1)))
 
 
 @pytest.mark.parametrize(

@@ -133,26 +133,3 @@ def test_smooth_or_not_the_loss_comes_close_to_its_minimum(loss):
         v = problem.project(problem.prox(v - 20 / np.sqrt(1 + t) * g, 20 / np.sqrt(1 + t)))
         best = min(best, objective(v))
     assert objective(w) - best <= 0.01 * (start - best)
-
-
-@pytest.mark.parametrize(
-    ("given", "loss", "complaint"),
-    [
-        ({"stages": 0}, Logistic(), "'stages' parameter of PPM"),
-        ({"steps": 0}, Logistic(), "'steps' parameter of PPM"),
-        ({"total_step_size": 0}, Logistic(), "'total_step_size' parameter of PPM"),
-        ({"momentum": 1.0}, Logistic(), "'momentum' parameter of PPM"),
-        ({"clip": np.inf}, Squared(), "PPM needs a finite clip for Squared"),
-        ({"schedule": "late"}, Logistic(), "'schedule' parameter of PPM"),
-        ({"schedule": (1.0, 2.0)}, Logistic(), "got stages=5 and 2 shares"),
-    ],
-)
-def test_what_makes_no_sense_is_refused_before_anything_is_charged(given, loss, complaint):
-    problem, X, y = binary_task(loss)
-    ledger = Ledger(1.0, DELTA)
-    oracle = PrivateOracle(
-        DenseRows(X, y), ledger, Adjacency.REPLACE_ONE, SeededNoise(np.random.default_rng(0))
-    )
-    with pytest.raises(ValueError, match=complaint):
-        PPM(**given).solve(problem, oracle.for_problem(problem), np.random.default_rng(0))
-    assert ledger.receipt() == ()

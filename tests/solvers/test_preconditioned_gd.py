@@ -16,9 +16,8 @@ from skdp.privacy import Adjacency, PrivateOracle, SeededNoise
 from skdp.privacy.accounting import Ledger
 from skdp.privacy.rows import DenseRows
 from skdp.problem import Problem, RowBounds, RowMap
-from skdp.problem.constraints import L2Ball
-from skdp.problem.losses import Hinge, Logistic
-from skdp.problem.penalties import L1, L2
+from skdp.problem.losses import Logistic
+from skdp.problem.penalties import L2
 from skdp.solvers import GD, Blocks, PreconditionedGD
 from skdp.solvers.preconditioning import Whitening
 
@@ -47,33 +46,6 @@ def solve(solver, *, epsilon=1e9, prepared=True):
 
 def loss(scores):
     return float(np.mean(np.logaddexp(0, scores) - Y * scores))
-
-
-@pytest.mark.parametrize(
-    ("given", "complaint"),
-    [
-        ({"steps": 0}, "'steps' parameter of PreconditionedGD"),
-        ({"clip": 0.0}, "'clip' parameter of PreconditionedGD"),
-        ({"momentum": 1.0}, "'momentum' parameter of PreconditionedGD"),
-        ({"average": 1.5}, "'average' parameter of PreconditionedGD"),
-    ],
-)
-def test_hyperparameters_outside_their_range_are_refused(given, complaint):
-    with pytest.raises(ValueError, match=complaint):
-        PreconditionedGD(**given).check(PROBLEM)
-
-
-@pytest.mark.parametrize(
-    "problem",
-    [
-        replace(PROBLEM, loss=Hinge()),
-        replace(PROBLEM, penalty=L1(0.1)),
-        replace(PROBLEM, constraint=L2Ball(1.0)),
-    ],
-)
-def test_problems_that_its_steps_do_not_suit_are_refused(problem):
-    with pytest.raises(ValueError, match="PreconditionedGD needs"):
-        PreconditionedGD().check(problem)
 
 
 @pytest.mark.nightly

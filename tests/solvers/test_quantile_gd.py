@@ -8,7 +8,7 @@ from tasks_for_solvers import TASKS
 
 from skdp.privacy import Adjacency, PrivateOracle, SeededNoise
 from skdp.privacy.accounting import Ledger
-from skdp.problem.losses import Pinball, Squared
+from skdp.problem.losses import Pinball
 from skdp.solvers import QuantileGD
 
 TASK = TASKS["quantiles"]
@@ -40,8 +40,3 @@ def test_the_whole_budget_is_asked_for(rounds):
     solution, ledger = solved(TASK.problem, 1.0, rounds=rounds, steps=4)
     assert solution.n_iter == 4 * rounds
     assert ledger.total >= 0.999 * ledger.limit
-
-
-def test_other_losses_are_refused():
-    with pytest.raises(ValueError, match="needs the pinball loss"):
-        QuantileGD().check(replace(TASK.problem, loss=Squared()))

@@ -11,10 +11,10 @@ from sklearn.linear_model import Lasso, Ridge
 from skdp.privacy import Adjacency, PrivateOracle, SeededNoise
 from skdp.privacy.accounting import Ledger
 from skdp.privacy.rows import DenseRows
-from skdp.problem import Problem, RowBounds, RowMap, TargetBounds
-from skdp.problem.constraints import Box, L2Ball, NonNegative
-from skdp.problem.losses import Huber, Squared
-from skdp.problem.penalties import L1, L2, Tikhonov
+from skdp.problem import Problem, RowBounds, TargetBounds
+from skdp.problem.constraints import NonNegative
+from skdp.problem.losses import Squared
+from skdp.problem.penalties import L1, L2
 from skdp.solvers import GD, Screening
 from skdp.testing import RecordingOracle, ReplayOracle, Transcript
 
@@ -222,27 +222,3 @@ def test_a_starting_point_is_not_used():
     plain, _ = run(asked, X, y, 1.0)
     started, _ = run(replace(asked, initial=np.ones(D + 1)), X, y, 1.0)
     np.testing.assert_array_equal(plain, started)
-
-
-@pytest.mark.parametrize(
-    ("facts", "words"),
-    [
-        ({"loss": Huber()}, "Screening needs the squared loss, got Huber"),
-        ({"constraint": L2Ball(1.0)}, "on each coefficient alone that allows zero"),
-        ({"constraint": Box(0.5, 1.0)}, "on each coefficient alone that allows zero"),
-        ({"penalty": Tikhonov(np.ones((D, D)))}, "needs the user's features"),
-        (
-            {"bounds": RowBounds(1.0, row_map=RowMap(np.ones(D), None, np.zeros(D)))},
-            "needs the user's features",
-        ),
-    ],
-)
-def test_refuses_what_it_cannot_take(facts, words):
-    with pytest.raises(ValueError, match=words):
-        Screening().check(replace(problem(), **facts))
-
-
-@pytest.mark.parametrize("wrong", [{"k": 0}, {"rounds": 0}, {"share": 0.0}, {"share": 1.0}])
-def test_hyperparameters_are_checked(wrong):
-    with pytest.raises(ValueError, match=f"'{next(iter(wrong))}' parameter of Screening"):
-        Screening(**wrong).check(problem())

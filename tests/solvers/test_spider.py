@@ -1,43 +1,23 @@
 """Rounds that follow the gradient by its differences: targets, prices, and when they end."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import inf, log, sqrt
 
 import numpy as np
 import pytest
 from by_night import by_night
+from tasks_for_solvers import make_problem, solve
 
 from skdp.privacy import Adjacency, PrivateOracle, SeededNoise
 from skdp.privacy.accounting import Ledger
 from skdp.privacy.rows import DenseRows
-from skdp.problem import Problem, RowBounds, TargetBounds
 from skdp.problem.constraints import L2Ball
 from skdp.problem.losses import Huber, Logistic, Squared
 from skdp.problem.penalties import L2
 from skdp.solvers import GD, Spider
-from skdp.testing import RecordingOracle, Transcript
 
 DELTA, N, D = 1e-5, 2000, 3
 PUBLIC_RNG = np.random.default_rng(0)
-
-
-def make_problem(loss=None, **fields):
-    rng = np.random.default_rng(1)
-    X = rng.normal(size=(N, D))
-    X /= np.linalg.norm(X, axis=1, keepdims=True)
-    loss = loss or Logistic()
-    target = TargetBounds(-1.0, 1.0) if isinstance(loss, Squared | Huber) else None
-    z = X @ [3.0, -2.0, 0.5]
-    y = 0.2 * z if target else (rng.random(N) < 1 / (1 + np.exp(-z))).astype(float)
-    return Problem(loss, N, D, RowBounds(1.0, 0.0, target), **fields), X, y
-
-
-def solve(solver, problem, X, y, epsilon=1.0, seed=0):
-    transcript, ledger = Transcript(), Ledger(epsilon, DELTA)
-    noise = SeededNoise(np.random.default_rng(seed))
-    oracle = RecordingOracle(DenseRows(X, y), ledger, Adjacency.REPLACE_ONE, noise, transcript)
-    solution = solver.solve(problem, oracle.for_problem(problem), PUBLIC_RNG)
-    return solution, transcript.entries, ledger
 
 
 def differences(entries, ledger):
@@ -52,32 +32,6 @@ def differences(entries, ledger):
                 length = float(np.linalg.norm(public[0] - public[1]))
                 rounds[-1].append((length, event.noise_scale, price))
     return [r for r in rounds if r]
-
-
-@pytest.mark.parametrize(
-    ("given", "complaint"),
-    [
-        ({"steps": 0}, "'steps' parameter of Spider"),
-        ({"kappa": 3.0}, "'kappa' parameter of Spider"),
-        ({"stop": 1.0}, "'stop' parameter of Spider"),
-        ({"gamma": 1.0}, "Spider needs kappa along with gamma"),
-    ],
-)
-def test_refuses_hyperparameters_out_of_range(given, complaint):
-    with pytest.raises(ValueError, match=complaint):
-        Spider(**given).check(make_problem()[0])
-
-
-@dataclass(frozen=True)
-class Rough(Huber):
-    smoothness = inf
-
-
-def test_refuses_losses_that_are_not_smooth_and_clips_that_bound_nothing():
-    with pytest.raises(ValueError, match=r"Spider needs a smooth loss.*got Rough. Use .* 'gd'"):
-        Spider().check(make_problem(Rough())[0])
-    with pytest.raises(ValueError, match="Spider needs a finite clip for Squared"):
-        Spider.from_theory(1.0, 1.0).check(make_problem(Squared())[0])
 
 
 def test_prices_are_in_proportion_to_the_squared_length_of_the_step():

@@ -1,16 +1,16 @@
 """Variance-reduced gradients: what epochs ask, what they cost, and when they end."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import inf
 
 import numpy as np
 import pytest
 from by_night import by_night
+from tasks_for_solvers import make_problem, solve
 
 from skdp.privacy import Adjacency, PrivateOracle, SeededNoise
 from skdp.privacy.accounting import Ledger
 from skdp.privacy.rows import DenseRows
-from skdp.problem import Problem, RowBounds, TargetBounds
 from skdp.problem.losses import Huber, Logistic, Softmax, Squared
 from skdp.problem.penalties import L2
 from skdp.solvers import GD, SVRG
@@ -24,25 +24,6 @@ PAPER = SVRG(
 )  # fmt: skip
 
 
-def make_problem(loss=None, **fields):
-    rng = np.random.default_rng(1)
-    X = rng.normal(size=(N, D))
-    X /= np.linalg.norm(X, axis=1, keepdims=True)
-    loss = loss or Logistic()
-    target = TargetBounds(-1.0, 1.0) if isinstance(loss, Squared | Huber) else None
-    z = X @ [3.0, -2.0, 0.5]
-    y = 0.2 * z if target else (rng.random(N) < 1 / (1 + np.exp(-z))).astype(float)
-    return Problem(loss, N, D, RowBounds(1.0, 0.0, target), **fields), X, y
-
-
-def solve(solver, problem, X, y, epsilon=1.0, seed=0):
-    transcript, ledger = Transcript(), Ledger(epsilon, DELTA)
-    noise = SeededNoise(np.random.default_rng(seed))
-    oracle = RecordingOracle(DenseRows(X, y), ledger, Adjacency.REPLACE_ONE, noise, transcript)
-    solution = solver.solve(problem, oracle.for_problem(problem), PUBLIC_RNG)
-    return solution, transcript.entries, ledger
-
-
 def epochs(entries):
     """How many differences follow each snapshot."""
     lengths = []
@@ -52,32 +33,6 @@ def epochs(entries):
         else:
             lengths[-1] += 1
     return lengths
-
-
-@pytest.mark.parametrize(
-    ("given", "complaint"),
-    [
-        ({"steps": 0}, "'steps' parameter of SVRG"),
-        ({"growth": 0.5}, "'growth' parameter of SVRG"),
-        ({"share": 1.0}, "'share' parameter of SVRG"),
-        ({"snapshot": "first"}, "'snapshot' parameter of SVRG"),
-    ],
-)
-def test_refuses_hyperparameters_out_of_range(given, complaint):
-    with pytest.raises(ValueError, match=complaint):
-        SVRG(**given).check(make_problem()[0])
-
-
-@dataclass(frozen=True)
-class Rough(Huber):
-    smoothness = inf
-
-
-def test_refuses_losses_that_are_not_smooth_and_clips_that_bound_nothing():
-    with pytest.raises(ValueError, match=r"SVRG needs a smooth loss.*got Rough. Use .* 'gd'"):
-        SVRG().check(make_problem(Rough())[0])
-    with pytest.raises(ValueError, match="SVRG needs a finite clip for Squared"):
-        SVRG(clip=inf).check(make_problem(Squared())[0])
 
 
 @pytest.mark.parametrize("adjacency", Adjacency)

@@ -11,7 +11,7 @@ from skdp.privacy import Adjacency, PrivateOracle, SeededNoise
 from skdp.privacy.accounting import Ledger
 from skdp.privacy.rows import DenseRows
 from skdp.problem import Problem, RowBounds, RowMap, TargetBounds
-from skdp.problem.losses import Huber, Logistic, Squared
+from skdp.problem.losses import Huber, Squared
 from skdp.problem.penalties import L2
 from skdp.solvers import TrackedGD
 from skdp.testing import RecordingOracle, Transcript
@@ -47,26 +47,6 @@ def clips(entries):
         np.array([public[1] for _, public, _, _ in asked]),
         np.array([answer[-1] / public[3] for _, public, _, answer in asked]),
     )
-
-
-@pytest.mark.parametrize(
-    ("given", "complaint"),
-    [
-        ({"steps": 0}, "'steps' parameter of TrackedGD"),
-        ({"whole": 0.0}, "'whole' parameter of TrackedGD"),
-        ({"whole": 1.0}, "'whole' parameter of TrackedGD"),
-        ({"average": 2}, "'average' parameter of TrackedGD"),
-    ],
-)
-def test_refuses_hyperparameters_out_of_range(given, complaint):
-    with pytest.raises(ValueError, match=complaint):
-        TrackedGD(**given).check(white_problem()[0])
-
-
-def test_refuses_losses_of_classification():
-    problem = replace(white_problem()[0], loss=Logistic())
-    with pytest.raises(ValueError, match=r"got Logistic\. Use the solver 'gd'"):
-        TrackedGD().check(problem)
 
 
 def test_is_chosen_for_regression_in_conditioned_coordinates():

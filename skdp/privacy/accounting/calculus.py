@@ -41,13 +41,7 @@ class Calculus(ABC):
     _no_price: ClassVar[str] = "no price for a {}."
 
     def cost(self, event: Event) -> float:
-        """Price in the unit of the calculus, mu^2 unless it is pure, of a single such release.
-
-        Raises
-        ------
-        TypeError
-            If the calculus has no valid price for the event.
-        """
+        """Price in the unit of the calculus, mu^2 unless it is pure, of a single such release."""
         if isinstance(event, NonPrivateEvent):
             return inf
         if isinstance(event, GaussianEvent) and self.gaussian:
@@ -146,18 +140,13 @@ class PerturbedGaussianDP(Calculus):
     the perturbation only if it is more than half of the total, and then nothing that would make it
     less (see ``Event.least_share``). Without one the answers are still right, and a little
     pessimistic.
-
-    Parameters
-    ----------
-    of_units : bool, default=False
-        Whether neighbours differ in all rows of a privacy unit. The two have no events of their own
-        kind in common, as their Jacobians are bounded in different ways.
     """
 
+    #: Whether neighbours differ in all rows of a privacy unit. The two have no events of their own
+    #: kind in common, as their Jacobians are bounded in different ways.
     of_units: bool = False
 
     def for_units(self) -> PerturbedGaussianDP:
-        """The calculus under which neighbours differ in all rows of a privacy unit."""
         return PerturbedGaussianDP(of_units=True)
 
     def _cost_of_other(self, event: Event) -> float | None:
@@ -181,7 +170,6 @@ class PerturbedGaussianDP(Calculus):
         return perturbation.mu(epsilon, delta, self.of_units) ** 2
 
     def epsilon(self, total: float, delta: float) -> float:
-        """Epsilon that a total in mu^2 implies at this delta."""
         return perturbation.epsilon(sqrt(total), delta, self.of_units)
 
 
@@ -193,11 +181,6 @@ class PureDP(Calculus):
     likelihoods of all answers is a sum of terms each of which is at most the epsilon of its
     release, whatever chose that, and the sum of these never exceeds the limit. Gaussian releases
     and choices have no price here.
-
-    Parameters
-    ----------
-    of_units : bool, default=False
-        Whether neighbours differ in all rows of a privacy unit.
     """
 
     gaussian: ClassVar[bool] = False
@@ -206,10 +189,10 @@ class PureDP(Calculus):
         "delta for it."
     )
 
+    #: Whether neighbours differ in all rows of a privacy unit.
     of_units: bool = False
 
     def for_units(self) -> PureDP:
-        """The calculus under which neighbours differ in all rows of a privacy unit."""
         return PureDP(of_units=True)
 
     def _cost_of_other(self, event: Event) -> float | None:
@@ -234,24 +217,12 @@ class SubsampledGaussianDP(Calculus):
     limit is what is left for Gaussian releases once the whole block is paid. A ledger takes sampled
     releases of exactly this rate and relation only, each out of the reserve of the largest
     multiplier that is no larger than its own.
-
-    Parameters
-    ----------
-    sampling_rate : float
-        Probability with which a row is drawn, in (0, 1].
-    releases : tuple of (float, int)
-        In the order in which they are planned: noise multiplier, the standard deviation of the
-        noise in units of the bound on one row, whatever the relation, and how many such releases.
-    adjacency : Adjacency, default=Adjacency.REPLACE_ONE
-        Neighbouring relation.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is outside its range.
     """
 
+    #: Probability with which a row is drawn, in (0, 1].
     sampling_rate: float
+    #: In the order in which they are planned: noise multiplier, the standard deviation of the noise
+    #: in units of the bound on one row, whatever the relation, and how many such releases.
     releases: tuple[tuple[float, int], ...]
     adjacency: Adjacency = Adjacency.REPLACE_ONE
 
@@ -322,16 +293,11 @@ class ThresholdedGaussianDP(Calculus):
     The deltas of thresholds are taken off the whole delta from the start, so that it is a filter
     for the Gaussian releases with what is left, also where these are chosen adaptively: theorem T1
     of ``docs/proofs/histograms_and_counts.md``.
-
-    Parameters
-    ----------
-    threshold_delta : float
-        Delta, in (0, 1), that is reserved for a threshold. One with a larger delta is refused.
-    releases : int, default=1
-        How many such releases it is reserved for.
     """
 
+    #: Delta, in (0, 1), that is reserved for a threshold. One with a larger delta is refused.
     threshold_delta: float
+    #: How many such releases it is reserved for.
     releases: int = 1
 
     def reserved(self, event: Event) -> tuple[float, int] | None:

@@ -163,12 +163,6 @@ class Ledger:
     calculus : Calculus, default=GaussianDP()
         How events are priced and totals converted.
 
-    Raises
-    ------
-    ValueError
-        If epsilon or delta is outside its range, or so extreme that the budget in mu^2 leaves no
-        room in double precision to be shared out.
-
     Guarantees
     ----------
     - ``charge`` either records the event or raises and records nothing.
@@ -376,13 +370,7 @@ class Ledger:
         return _as_exact(listed) if self.exact else listed
 
     def _affordable(self, event: Event, account: _Account, beside: list[float]) -> _Entry:
-        """The entry of an event in an account, with what was spent beside it.
-
-        Raises
-        ------
-        BudgetExceededError
-            If the total would exceed the limit.
-        """
+        """The entry of an event in an account, with what was spent beside it."""
         entry = account.after(event, self._calculus)
         if not fsum([*beside, *entry.settled, entry.price]) <= self.limit:
             added = entry.price - (account.price if entry.repeats else 0.0)
@@ -418,13 +406,7 @@ class Ledger:
 
 
 def limit_of(epsilon: float, delta: float, calculus: Calculus | None = None) -> float:
-    """Whole budget, in mu^2, of a ledger that is opened so.
-
-    Raises
-    ------
-    ValueError
-        If no ledger can be opened with this budget.
-    """
+    """Whole budget, in mu^2, of a ledger that is opened so."""
     return Ledger(epsilon, delta, calculus=calculus).limit
 
 

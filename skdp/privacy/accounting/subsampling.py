@@ -69,22 +69,13 @@ _LARGEST_EXPONENT = 500.0
 
 @dataclass(frozen=True)
 class SampledReleases:
-    """Sampled releases of one kind.
+    """Sampled releases of one kind."""
 
-    Parameters
-    ----------
-    rate : float
-        Sampling rate, in (0, 1].
-    noise_multiplier : float
-        Standard deviation of the noise in units of the bound on a row.
-    count : int
-        How many.
-    adjacency : Adjacency
-        Neighbouring relation.
-    """
-
+    #: Sampling rate, in (0, 1].
     rate: float
+    #: Standard deviation of the noise in units of the bound on a row.
     noise_multiplier: float
+    #: How many.
     count: int
     adjacency: Adjacency
 
@@ -103,11 +94,6 @@ def limit(sampled: _Sampled, epsilon: float, delta: float) -> float:
     """Largest mu^2 of Gaussian releases beside which sampled ones are (epsilon, delta)-DP.
 
     It is about 1e-3 of itself too small, and at most 0 if sampled ones alone are too much.
-
-    Raises
-    ------
-    ImportError
-        If dp-accounting is needed and missing.
     """
     if isinf(epsilon):
         return inf
@@ -145,11 +131,6 @@ def epsilon(
     The price of the Gaussian ones is in mu^2; ``pairs`` are the (epsilon, delta) of fits of which
     no more is known. It is rounded up. ``about`` is another upper bound on it, if there is one, and
     is returned where losses cannot be computed.
-
-    Raises
-    ------
-    ImportError
-        If dp-accounting is needed and missing.
     """
     if not gaussian < inf or any(s.noise_multiplier == 0 for s in sampled):
         return about

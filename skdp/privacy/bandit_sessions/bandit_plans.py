@@ -15,6 +15,7 @@ import numpy as np
 
 from ...problem.problem import Problem
 from ..accounting.calculus import Calculus
+from ..queries.moments import packed, unpacked
 
 
 @dataclass(frozen=True)
@@ -22,41 +23,25 @@ class Plan:
     """Plan of a whole run over the users 1, ..., T, so that all of it can be charged at once.
 
     It is public. The session takes care that no more than this is answered.
-
-    Parameters
-    ----------
-    releases : {'moments', 'gradients', 'vertices', 'steps', 'streams'}
-        What is released: moments of all users so far; gradients, or vertices of the l1 ball, of the
-        users of a block at points that the policy chooses; a vertex for every arm from running sums
-        of recursive gradients; or the weights that a streaming solver has learned for each arm.
-    ends : sequence of int
-        Numbers of users after which something is released, increasing; the last is the horizon T.
-    calculus : Calculus
-        How the ledger adds up charges.
-    clip : float, default=1.0
-        Bound on the derivative of the loss of a user, or on the recursive one of ``'steps'``.
-    answers : tuple of int, optional
-        Number of answers at each end, one unless they are gradients or vertices; by default one.
-    forced : int, default=0
-        The first ``n_arms * forced`` users belong to the arms in turn, ``forced`` to each, and only
-        the arm whose turn it is takes steps. From then on every arm takes a step at every user.
-    solver, problem : StreamingSolver and Problem, optional
-        For ``'streams'``: what learns the weights of an arm, from its users and synthetic rows, and
-        the problem of one arm over bounded rows, of as many rows as an arm takes steps.
-
-    Raises
-    ------
-    ValueError
-        If ends do not increase, the clip is not positive and finite, or an end has no answer, or
-        several where they are not gradients or vertices.
     """
 
+    #: What is released: moments of all users so far; gradients, or vertices of the l1 ball, of the
+    #: users of a block at points that the policy chooses; a vertex for every arm from running sums
+    #: of recursive gradients; or the weights that a streaming solver has learned for each arm.
     releases: Literal["moments", "gradients", "vertices", "steps", "streams"]
+    #: Numbers of users after which something is released, increasing; the last is the horizon T.
     ends: Sequence[int]
+    #: How the ledger adds up charges.
     calculus: Calculus
+    #: Bound on the derivative of the loss of a user, or on the recursive one of ``'steps'``.
     clip: float = 1.0
+    #: Number of answers at each end, one unless they are gradients or vertices; by default one.
     answers: tuple[int, ...] = ()
+    #: The first ``n_arms * forced`` users belong to the arms in turn, ``forced`` to each, and only
+    #: the arm whose turn it is takes steps. From then on every arm takes a step at every user.
     forced: int = 0
+    #: For ``'streams'``: what learns the weights of an arm, from its users and synthetic rows, and
+    #: the problem of one arm over bounded rows, of as many rows as an arm takes steps.
     solver: Any = None
     problem: Problem | None = None
 
@@ -93,29 +78,20 @@ class Plan:
 
 @dataclass(frozen=True, eq=False)
 class ArmMoments:
-    """Noisy sums over the users of each arm.
+    """Noisy sums over the users of each arm."""
 
-    Parameters
-    ----------
-    packed : ndarray of shape (K, p (p + 1) / 2 + p)
-        Of each arm ``sum v v'`` as the vector of its diagonal and of sqrt(2) times its upper
-        triangle, whose norm is the Frobenius norm, and ``sum y v``.
-    scale : float
-        Standard deviation of the noise of an entry.
-    seen : int
-        Number of users.
-    """
-
+    #: Of each arm ``sum v v'`` as the vector of its diagonal and of sqrt(2) times its upper
+    #: triangle, whose norm is the Frobenius norm, and ``sum y v``; shape (K, p (p + 1) / 2 + p).
     packed: np.ndarray
+    #: Standard deviation of the noise of an entry.
     scale: float
+    #: Number of users.
     seen: int
 
     @classmethod
     def of(cls, matrices: np.ndarray, vectors: np.ndarray, scale: float, seen: int) -> ArmMoments:
         """Moments of symmetric matrices (K, p, p), of which the upper halves count, and vectors."""
-        diagonal, upper = np.arange(vectors.shape[1]), np.triu_indices(vectors.shape[1], 1)
-        parts = matrices[:, diagonal, diagonal], sqrt(2.0) * matrices[:, upper[0], upper[1]]
-        return cls(np.concatenate([*parts, vectors], axis=1), scale, seen)
+        return cls(np.concatenate([packed(matrices), vectors], axis=1), scale, seen)
 
     @property
     def vectors(self) -> np.ndarray:
@@ -131,10 +107,5 @@ class ArmMoments:
         Of a symmetric matrix one half is released, and written twice: the halves may be rounded in
         two ways, and with the same noise on both their difference would bear none.
         """
-        K, p = self.vectors.shape
-        diagonal, upper = np.arange(p), np.triu_indices(p, 1)
-        out = np.zeros((K, p, p))
-        out[:, upper[0], upper[1]] = self.packed[:, p:-p] / sqrt(2.0)
-        out += out.transpose(0, 2, 1)
-        out[:, diagonal, diagonal] = self.packed[:, :p]
-        return out
+        p = self.vectors.shape[1]
+        return unpacked(self.packed[:, :-p], p)

@@ -135,11 +135,6 @@ class ArmSession(SecretState, ABC):
             mean over the block of the clipped derivative times the row, (K, p), of vertices ints
             (K,), j < p for coordinate j, p + j for minus it and -1 for arms that take no step, of
             streams the released weights, (K, p).
-
-        Raises
-        ------
-        RuntimeError
-            If this is no end of a block, or all of its answers were given.
         """
         if self.room != 0 or self._asked >= self._plan.answers[self._block]:
             raise RuntimeError(

@@ -2,7 +2,7 @@
 
 from ...validation import shown
 from .blt import BLT, decay_rates
-from .gaussian import GaussianMechanism
+from .gaussian import GaussianMechanism, SampledGaussian, ThresholdMechanism
 from .gumbel import GumbelMechanism
 from .noise_grid import noisy_on_grid, spacing
 from .prefix_sums import PrefixSumMechanism
@@ -12,10 +12,8 @@ from .random_slope import (
     largest_jacobian,
     largest_pure_jacobian,
 )
-from .sampled_gaussian import SampledGaussian
 from .site_masks import exposure, exposure_bound, exposure_of_all_pairs
 from .site_noise import SiteNoise, Trust
-from .threshold import ThresholdMechanism
 from .toeplitz import Toeplitz
 from .tree import Tree
 
@@ -59,11 +57,6 @@ def prefix_sums_by(option: str, length: int) -> PrefixSumMechanism:
         of all terms; ``'tree'``, the classic.
     length : int
         Number of terms.
-
-    Raises
-    ------
-    ValueError
-        If there is no such mechanism, or there are no terms.
     """
     if option not in PREFIX_SUMS:
         raise ValueError(

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from math import isfinite
+from typing import ClassVar
 
 import numpy as np
 
@@ -28,14 +29,20 @@ def check_sensitivity(who: str, sensitivity: float) -> None:
 
 @dataclass(frozen=True)
 class Mechanism(ABC):
-    """Turns an exact answer into one that may be published, at the price of its event."""
+    """Turns an exact answer into one that may be published, at the price of its event.
 
-    @abstractmethod
+    A kind of mechanism names the kind of its event, whose fields it has.
+    """
+
+    fact: ClassVar[type[Event]]
+
     def event(self, query: str) -> Event | tuple[Event, ...]:
         """The event to charge for one answer to the query of this name.
 
         If several sites answer it, a fact for each of them.
         """
+        shared = {f.name for f in fields(self.fact)} & {f.name for f in fields(self)}
+        return self.fact(query=query, **{name: getattr(self, name) for name in sorted(shared)})
 
     @abstractmethod
     def randomize(self, value: np.ndarray, noise: SecretNoise) -> np.ndarray:

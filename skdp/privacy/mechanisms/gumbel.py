@@ -26,23 +26,17 @@ class GumbelMechanism(Mechanism):
     and then one within it, which takes about as many random numbers as the root of their number.
     Proofs: theorem E1 of ``docs/proofs/choices.md``.
 
-    Parameters
-    ----------
-    sensitivity : float
-        The most by which the difference of two candidates' scores can move.
-    noise_scale : float
-        Scale b of the Gumbel noise.
-    choices : int
-        How many are published, at least 1; all of them if there are fewer.
-
     Guarantees
     ----------
     - With ``eta = sensitivity / noise_scale`` each choice is eta-bounded-range, so it is
       (eta^2 / 8)-zCDP (Cesar and Rogers, 2021), and all are together ``choices`` times that.
     """
 
+    #: The most by which the difference of two candidates' scores can move.
     sensitivity: float
+    #: Scale b of the Gumbel noise.
     noise_scale: float
+    #: How many are published, at least 1; all of them if there are fewer.
     choices: int
 
     @classmethod
@@ -50,11 +44,6 @@ class GumbelMechanism(Mechanism):
         """The least noise for which all choices together cost at most ``spend``.
 
         A spend in mu^2 is twice the zCDP parameter.
-
-        Raises
-        ------
-        ValueError
-            If the sensitivity is not positive and finite, or there is nothing to choose.
         """
         check_sensitivity(cls.__name__, sensitivity)
         if choices < 1:

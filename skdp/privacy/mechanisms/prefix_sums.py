@@ -56,16 +56,6 @@ class PrefixSumMechanism(ABC):
     comes on top of that of the last sum before. A generous length is cheaper: with each factor of
     10 the errors of the Toeplitz mechanisms grow by about log(10) / pi = 0.73 only.
 
-    Parameters
-    ----------
-    length : int
-        Number of terms, at least 1. Public, and fixed in advance.
-
-    Raises
-    ------
-    ValueError
-        If there are no terms.
-
     Guarantees
     ----------
     - ``column_norm`` is the largest norm of a column of C, recomputed from the numbers that make
@@ -74,6 +64,7 @@ class PrefixSumMechanism(ABC):
     - Nothing here is learned from data.
     """
 
+    #: Number of terms, at least 1. Public, and fixed in advance.
     length: int
 
     def __post_init__(self) -> None:
@@ -129,11 +120,6 @@ class PrefixSumMechanism(ABC):
 
         The sensitivity is that of one term, in l2; a neighbour can move ``max_visits`` terms at
         most.
-
-        Raises
-        ------
-        ValueError
-            If the sensitivity is not positive and finite.
         """
         check_sensitivity(type(self).__name__, sensitivity)
         return sensitivity * self.norm(max_visits) / sqrt(spend.amount) * ROUND_UP
@@ -157,13 +143,7 @@ class PrefixSumMechanism(ABC):
     def open(
         self, shape: int | tuple[int, ...], noise_scale: float, noise: SecretNoise
     ) -> PrefixNoise:
-        """Noise for the sums of one stream of terms of this shape.
-
-        Raises
-        ------
-        ValueError
-            If the noise scale is negative or not finite.
-        """
+        """Noise for the sums of one stream of terms of this shape."""
         shape = (shape,) if isinstance(shape, int) else tuple(shape)
         return PrefixNoise(self, shape, noise_scale, noise)
 
@@ -181,22 +161,6 @@ class PrefixNoise(SecretState):
     """The noise of the sums of one stream, in the order of time. Each sum gets its noise once.
 
     Whoever holds it and the published sums knows sums without noise.
-
-    Parameters
-    ----------
-    mechanism : PrefixSumMechanism
-        Which one.
-    shape : tuple of int
-        Shape of a term.
-    noise_scale : float
-        Standard deviation of the independent normals.
-    noise : SecretNoise
-        Where normals come from.
-
-    Raises
-    ------
-    ValueError
-        If the noise scale is negative or not finite.
     """
 
     def __init__(
@@ -227,13 +191,7 @@ class PrefixNoise(SecretState):
         return self._mechanism.length - self._taken
 
     def next(self) -> np.ndarray:
-        """Noise to be added to the next sum, a fresh array of the shape of a term.
-
-        Raises
-        ------
-        RuntimeError
-            If all steps are taken: what was charged covers no more; or if a step was interrupted.
-        """
+        """Noise to be added to the next sum, a fresh array of the shape of a term."""
         if not self.left:
             mechanism = self._mechanism
             raise RuntimeError(
@@ -247,13 +205,7 @@ class PrefixNoise(SecretState):
         return out.reshape(self._shape)
 
     def taken_along(self) -> tuple[Any, ...]:
-        """The stream of noise goes on where it was.
-
-        Raises
-        ------
-        RuntimeError
-            If a step was interrupted.
-        """
+        """The stream of noise goes on where it was."""
         self._whole()
         return super().taken_along()
 

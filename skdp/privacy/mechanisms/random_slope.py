@@ -28,7 +28,7 @@ counts the Jacobian twice.
 from __future__ import annotations
 
 from abc import abstractmethod
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import prod, sqrt
 from typing import ClassVar, Self, final
 
@@ -64,31 +64,20 @@ def largest_pure_jacobian(spend: Spend) -> float:
 
 @dataclass(frozen=True)
 class RandomSlope(PerturbingMechanism):
-    """A random slope for the objective, and a little noise of its kind on the computed minimiser.
-
-    Parameters
-    ----------
-    shape : tuple of int
-        Shape of the slope.
-    sensitivity : float
-        Most by which the gradient of the objective can move between neighbours, at one point.
-    noise_scale : float
-        Scale of the slope.
-    jacobian : float
-        Bound on the logarithm of the ratio of the Jacobians of two neighbours.
-    output_sensitivity : float
-        Most by which computed minimisers with the same exact one can be apart.
-    output_noise_scale : float
-        Scale of the noise on the computed minimiser.
-    """
+    """A random slope for the objective, and a little noise of its kind on the computed minimum."""
 
     fact: ClassVar[type[PerturbationEvent]]
 
     shape: tuple[int, ...]
+    #: Most by which the gradient of the objective can move between neighbours, at one point.
     sensitivity: float
+    #: Scale of the slope.
     noise_scale: float
+    #: Bound on the logarithm of the ratio of the Jacobians of two neighbours.
     jacobian: float
+    #: Most by which computed minimisers with the same exact one can be apart.
     output_sensitivity: float
+    #: Scale of the noise on the computed minimiser.
     output_noise_scale: float
 
     @classmethod
@@ -105,11 +94,6 @@ class RandomSlope(PerturbingMechanism):
         """The least noise for which the release costs at most ``spend``.
 
         ``facts`` are further fields of the mechanism.
-
-        Raises
-        ------
-        ValueError
-            If a sensitivity is not positive and finite, or the Jacobian is too large for the spend.
         """
         check_sensitivity(cls.__name__, sensitivity)
         check_sensitivity(cls.__name__, output_sensitivity)
@@ -140,26 +124,10 @@ class RandomSlope(PerturbingMechanism):
     def longest(self) -> float:
         """Norm that no slope exceeds."""
 
-    def event(self, query: str) -> PerturbationEvent:
-        """The event to charge for one release."""
-        return self.fact(
-            query=query,
-            sensitivity=self.sensitivity,
-            noise_scale=self.noise_scale,
-            jacobian=self.jacobian,
-            output_sensitivity=self.output_sensitivity,
-            output_noise_scale=self.output_noise_scale,
-        )
-
 
 @dataclass(frozen=True)
 class ObjectivePerturbation(RandomSlope):
     """A slope with normal entries, whose standard deviation is its scale; so for the output.
-
-    Attributes
-    ----------
-    of_units : bool
-        Whether neighbours differ in all rows of a privacy unit.
 
     Guarantees
     ----------
@@ -168,13 +136,8 @@ class ObjectivePerturbation(RandomSlope):
 
     fact = ObjectivePerturbationEvent
 
+    #: Whether neighbours differ in all rows of a privacy unit.
     of_units: bool = False
-
-    def event(self, query: str) -> PerturbationEvent:
-        """The event to charge for one release."""
-        fact = super().event(query)
-        assert isinstance(fact, ObjectivePerturbationEvent)
-        return replace(fact, of_units=self.of_units)
 
     @classmethod
     def _ratios(cls, jacobian: float, spend: Spend) -> tuple[float, float, float]:
@@ -188,11 +151,9 @@ class ObjectivePerturbation(RandomSlope):
         return self.noise_scale * (sqrt(prod(self.shape)) + _SURELY)
 
     def perturbation(self, noise: SecretNoise) -> np.ndarray:
-        """A fresh random slope."""
         return self.noise_scale * noise.normal(self.shape)
 
     def randomize(self, value: np.ndarray, noise: SecretNoise) -> np.ndarray:
-        """The computed minimiser plus fresh noise, on a grid."""
         return noisy_on_grid(value, self.output_sensitivity, self.output_noise_scale, noise)
 
 
@@ -221,11 +182,9 @@ class PurePerturbation(RandomSlope):
         return self.noise_scale * LONGEST**2 * sqrt(p * (p + 1.0))
 
     def perturbation(self, noise: SecretNoise) -> np.ndarray:
-        """A fresh random slope."""
         return self.noise_scale * _norm(self.shape, noise) * noise.normal(self.shape)
 
     def randomize(self, value: np.ndarray, noise: SecretNoise) -> np.ndarray:
-        """The computed minimiser plus fresh noise, on a grid."""
         stretch = _norm(self.shape, noise)
         return noisy_on_grid(
             value, self.output_sensitivity, self.output_noise_scale, noise, stretch=stretch

@@ -32,24 +32,13 @@ class Trust:
     ``'final_model'``: sites trust each other, and the adversary sees what follows from the sums
     alone. As before without colluders.
     ``'central'``: an aggregator that sees everything and adds the noise.
-
-    Parameters
-    ----------
-    source : str
-        One of these.
-    colluders : int, default=0
-        Number of curious sites.
-    ratio : float, default=3.0
-        Standard deviation of a mask between two sites in units of a site's own noise.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is outside its range.
     """
 
+    #: One of the names above.
     source: str = "local"
+    #: Number of curious sites.
     colluders: int = 0
+    #: Standard deviation of a mask between two sites in units of a site's own noise.
     ratio: float = 3.0
 
     def __post_init__(self) -> None:
@@ -73,21 +62,6 @@ class Trust:
 class SiteNoise(Mechanism):
     """Noise on the messages of the sites that take part in a round, one array (p, ...) each.
 
-    Parameters
-    ----------
-    labels : tuple
-        Names of the sites that take part.
-    edges : ndarray of shape (n_edges, 2) or None
-        Pairs among them that share a seed, by their place in ``labels``; None stands for all pairs.
-    trust : Trust
-        Where the noise comes from.
-    sensitivity : float
-        Most that a neighbour can move one site's message.
-    noise_scales : ndarray of shape (n_active,)
-        Noise against the adversary, for each site.
-    own_noise_scales : ndarray of shape (n_active,)
-        What each site adds that nobody cancels.
-
     Guarantees
     ----------
     - What is published has, for site i, at most the price
@@ -100,11 +74,18 @@ class SiteNoise(Mechanism):
       no neighbour out.
     """
 
+    #: Names of the sites that take part.
     labels: tuple[Hashable, ...]
+    #: Pairs among them that share a seed, by their place in ``labels``; None stands for all pairs;
+    #: shape (n_edges, 2).
     edges: np.ndarray | None
+    #: Where the noise comes from.
     trust: Trust
+    #: Most that a neighbour can move one site's message.
     sensitivity: float
+    #: Noise against the adversary, for each site; shape (n_active,).
     noise_scales: np.ndarray
+    #: What each site adds that nobody cancels; shape (n_active,).
     own_noise_scales: np.ndarray
 
     @classmethod
@@ -120,11 +101,6 @@ class SiteNoise(Mechanism):
         """The least noise for which site i pays at most ``shares[i]`` of the spend.
 
         Shares are in (0, 1], and all the same unless noise is local.
-
-        Raises
-        ------
-        ValueError
-            If too few sites take part for the trust, or the sensitivity is not positive and finite.
         """
         n_active = len(labels)
         if n_active < trust.fewest():

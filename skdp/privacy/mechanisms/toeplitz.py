@@ -94,7 +94,6 @@ class Toeplitz(PrefixSumMechanism):
         return out * _ROUND_UP
 
     def variances(self, steps: np.ndarray) -> np.ndarray:
-        """Squared norms of rows of B."""
         return self._sums[np.asarray(steps) - 1]
 
     def correlator(self, size: int) -> Correlator:

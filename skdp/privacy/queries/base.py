@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from math import inf
 from typing import Any, ClassVar, final
 
@@ -55,9 +55,9 @@ class Query(ABC):
     def evaluate(self, rows: RowStore) -> np.ndarray:
         """The exact answer. Secret."""
 
-    @abstractmethod
     def public(self) -> tuple[object, ...]:
-        """The content of the query, for transcripts."""
+        """The content of the query, for transcripts: all that it says of itself but the problem."""
+        return tuple(getattr(self, f.name) for f in fields(self) if f.name != "problem")
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,12 +83,6 @@ class GaussianQuery(Query):
 class Summed(GaussianQuery):
     """The sum over the rows of a bounded vector of each, divided by their public number.
 
-    Parameters
-    ----------
-    problem : Problem
-        What rows are brought to, and their public numbers: n to divide by and, if rows are
-        weighted, that of all of them.
-
     Guarantees
     ----------
     - Replacing a row moves the answer by at most the largest distance of two vectors over n,
@@ -96,6 +90,8 @@ class Summed(GaussianQuery):
       any weight in [0, 1].
     """
 
+    #: What rows are brought to, and their public numbers: n to divide by and, if rows are weighted,
+    #: that of all of them.
     problem: Problem
 
     @property
@@ -108,7 +104,6 @@ class Summed(GaussianQuery):
 
     @property
     def rounding(self) -> float:
-        """Margin for rounding of a sum of vectors."""
         return of_sum(self.problem.n_actual)
 
     def sensitivity(self, adjacency: Adjacency) -> float:
@@ -118,7 +113,6 @@ class Summed(GaussianQuery):
         return moved / self.problem.n_samples
 
     def evaluate(self, rows: RowStore) -> np.ndarray:
-        """The exact answer."""
         return self._finished(rows.bounded(self.problem.bounds).sum(self._of_block))
 
     def _of_block(self, block: BoundedBlock) -> np.ndarray:
@@ -141,7 +135,6 @@ class CountQuery(GaussianQuery):
         return 0.0
 
     def evaluate(self, rows: RowStore) -> np.ndarray:
-        """The exact counts, floats."""
         return rows.sum(self._of_block)
 
     @abstractmethod

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..accounting.ledger import Spend
 from ..adjacency import Adjacency
-from ..mechanisms.threshold import ThresholdMechanism
+from ..mechanisms.gaussian import ThresholdMechanism
 from ..rounding import inflated
 from ..rows.base import RowStore
 from ..rows.category_rows import CategoryRows
@@ -25,13 +25,6 @@ class CategoryCountsQuery(Query):
     column, the category and the count, in the order of columns and categories. Which categories
     there are besides stays secret.
 
-    Parameters
-    ----------
-    columns : tuple of int
-        Columns that are asked about, all different, at least one.
-    threshold_delta : float
-        Largest probability with which a category is published that one person alone has.
-
     Guarantees
     ----------
     - A person, whose row or rows weigh 1 in all, is in one category of each of the c columns.
@@ -42,7 +35,9 @@ class CategoryCountsQuery(Query):
 
     name: ClassVar[str] = "category_counts"
 
+    #: Columns that are asked about, all different, at least one.
     columns: tuple[int, ...]
+    #: Largest probability with which a category is published that one person alone has.
     threshold_delta: float
 
     def sensitivity(self, adjacency: Adjacency) -> float:
@@ -68,10 +63,6 @@ class CategoryCountsQuery(Query):
         for row, k in zip(out, np.flatnonzero(np.isfinite(answer)), strict=True):
             row[0], row[1], row[2] = *names[k], float(answer[k])
         return out
-
-    def public(self) -> tuple[object, ...]:
-        """The columns, and the delta of the threshold."""
-        return (self.columns, self.threshold_delta)
 
     def _counted(self, rows: RowStore, column: int) -> tuple[list[tuple[int, object]], np.ndarray]:
         if not isinstance(rows, CategoryRows):

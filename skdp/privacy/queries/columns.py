@@ -38,11 +38,6 @@ class MagnitudeVotesQuery(CountQuery):
     and the e in [-50, 50] with ``2^(e-1) <= |x| < 2^e``, the nearest if there is none. In a row
     with m such entries each vote counts ``v / sqrt(m)``, for the weight v of the row.
 
-    Parameters
-    ----------
-    columns : tuple of int
-        The k features that may vote, all different.
-
     Guarantees
     ----------
     - A row adds a non-negative vector of length at most v <= 1. Two such vectors are at most
@@ -55,15 +50,12 @@ class MagnitudeVotesQuery(CountQuery):
 
     name: ClassVar[str] = "magnitude_votes"
 
+    #: The k features that may vote, all different.
     columns: tuple[int, ...]
 
     def sensitivity(self, adjacency: Adjacency) -> float:
         """``sqrt(2)`` under replace-one, 1 under zero-out."""
         return adjacency.of_histogram()
-
-    def public(self) -> tuple[object, ...]:
-        """The features."""
-        return (self.columns,)
 
     def _of_block(self, block: RawBlock) -> np.ndarray:
         rows, columns, values = entries_of(block.X, self.columns)
@@ -93,15 +85,6 @@ class ColumnCellsQuery(CountQuery):
     Each feature has m cells of one length, from which values of exactly 0 are left out; then come
     the cells of values below, of values above, of zeros and of what is not a number.
 
-    Parameters
-    ----------
-    low, high : ndarray of shape (k,)
-        Ends of the intervals that are cut into cells.
-    cells : int
-        Number m of cells of each.
-    columns : tuple of int
-        The k features, all different.
-
     Guarantees
     ----------
     - A row adds its weight to one cell of each feature. Replacing it moves each feature's part by
@@ -111,18 +94,17 @@ class ColumnCellsQuery(CountQuery):
 
     name: ClassVar[str] = "column_cells"
 
+    #: Ends of the intervals that are cut into cells; shape (k,).
     low: np.ndarray
     high: np.ndarray
+    #: Number m of cells of each.
     cells: int
+    #: The k features, all different.
     columns: tuple[int, ...]
 
     def sensitivity(self, adjacency: Adjacency) -> float:
         """``sqrt(2 k)`` under replace-one, ``sqrt(k)`` under zero-out."""
         return adjacency.of_histogram() * sqrt(len(self.columns))
-
-    def public(self) -> tuple[object, ...]:
-        """The cells and the features."""
-        return (self.low, self.high, self.cells, self.columns)
 
     def _of_block(self, block: RawBlock) -> np.ndarray:
         m, k, v = self.cells, len(self.columns), block.bounded_weights
@@ -178,13 +160,6 @@ class ColumnTreeQuery(CountQuery):
     a parent, up to four nodes at the top. The answer has the shape (d, 1 + 4 + ... + 4^levels):
     missing values first, then the nodes from the top down.
 
-    Parameters
-    ----------
-    bounds : ColumnBounds
-        Range of each of the d features. Values beyond count in the cell at the end.
-    levels : int
-        Number of levels of nodes.
-
     Guarantees
     ----------
     - A row is in one node of each level for each feature, or in the place of what is missing.
@@ -195,7 +170,9 @@ class ColumnTreeQuery(CountQuery):
 
     name: ClassVar[str] = "column_tree"
 
+    #: Range of each of the d features. Values beyond count in the cell at the end.
     bounds: ColumnBounds
+    #: Number of levels of nodes.
     levels: int
 
     def sensitivity(self, adjacency: Adjacency) -> float:
@@ -203,7 +180,6 @@ class ColumnTreeQuery(CountQuery):
         return adjacency.of_histogram() * sqrt(self.levels * self.bounds.low.size)
 
     def public(self) -> tuple[object, ...]:
-        """The ranges and the number of levels."""
         return (self.bounds.low, self.bounds.high, self.levels)
 
     def _of_block(self, block: RawBlock) -> np.ndarray:
@@ -244,11 +220,6 @@ class UnitMoments(GaussianQuery):
 
     All have noise of one scale, so each number takes the same share of what the joint answer, of
     shape (2, d), costs, whatever its units.
-
-    Attributes
-    ----------
-    n_samples : int
-        Number of rows n to divide by.
 
     Guarantees
     ----------
@@ -327,7 +298,6 @@ class ColumnMomentsQuery(UnitMoments):
         return self.bounds.low.size
 
     def public(self) -> tuple[object, ...]:
-        """The bounds."""
         return (self.bounds.low, self.bounds.high)
 
     def missing(self, answer: np.ndarray) -> np.ndarray:

@@ -19,32 +19,23 @@ Outcome = Literal["correctness", "prediction", "score"]
 
 @dataclass(frozen=True, eq=False)
 class HistogramQuery(CellsQuery):
-    """Number of rows with a value between public edges, or their total weight.
-
-    Parameters
-    ----------
-    of : {'row_norm', 'target', 'events'}
-        What is counted: the l2 norm of the features, or the target; both as they came, before any
-        clipping, but for the scale. Or the target times the row's weight, which does not count
-        besides then.
-    edges : ndarray of shape (m,)
-        Increasing. Bin k holds values in ``[edges[k-1], edges[k])``; bin 0 lies below all edges
-        and bin m above, so that every row falls in exactly one of m + 1 bins.
-    scaling : ColumnScaling, optional
-        Public scale that features are brought to before their norm is taken.
-    column : int, optional
-        Which target, where rows have several.
-    """
+    """Number of rows with a value between public edges, or their total weight."""
 
     name: ClassVar[str] = "histogram"
 
+    #: What is counted: the l2 norm of the features, or the target; both as they came, before any
+    #: clipping, but for the scale. Or the target times the row's weight, which does not count
+    #: besides then.
     of: Histogrammed
+    #: Of shape (m,). Increasing. Bin k holds values in ``[edges[k-1], edges[k])``; bin 0 lies below
+    #: all edges and bin m above, so that every row falls in exactly one of m + 1 bins.
     edges: np.ndarray
+    #: Public scale that features are brought to before their norm is taken.
     scaling: ColumnScaling | None = None
+    #: Which target, where rows have several.
     column: int | None = None
 
     def public(self) -> tuple[object, ...]:
-        """The quantity that is counted, the edges, and scale and column if there are such."""
         column = () if self.column is None else (self.column,)
         scale = () if self.scaling is None else self.scaling.facts
         return (self.of, self.edges, *column, *scale)
@@ -64,22 +55,6 @@ class HistogramQuery(CellsQuery):
 class OutcomeCountsQuery(CellsQuery):
     """Number of rows for each group, label and outcome, or their total weight.
 
-    Parameters
-    ----------
-    of : {'correctness', 'prediction', 'score'}
-        Outcomes: whether the predicted class is the label, whatever that is; the predicted class
-        beside the label; or the bin of the score of one class, beside label 1 for that class and 0
-        for any other.
-    n_classes : int
-        Number of classes K, encoded 0, ..., K - 1. Labels outside count towards the nearest one,
-        those that are not numbers towards the first.
-    n_groups : int, default=1
-        Number of groups G, encoded likewise. 1 takes no notice of them.
-    edges : ndarray of shape (b - 1,), optional
-        Increasing edges of b bins of scores; bin k holds scores in ``[edges[k-1], edges[k])``.
-    of_class : int, default=1
-        Class whose score it is.
-
     Guarantees
     ----------
     - Every row falls in exactly one cell, whatever its entries, since group, label and outcome are
@@ -91,10 +66,19 @@ class OutcomeCountsQuery(CellsQuery):
 
     name: ClassVar[str] = "outcome_counts"
 
+    #: Outcomes: whether the predicted class is the label, whatever that is; the predicted class
+    #: beside the label; or the bin of the score of one class, beside label 1 for that class and 0
+    #: for any other.
     of: Outcome
+    #: Number of classes K, encoded 0, ..., K - 1. Labels outside count towards the nearest one,
+    #: those that are not numbers towards the first.
     n_classes: int
+    #: Number of groups G, encoded likewise. 1 takes no notice of them.
     n_groups: int = 1
+    #: Increasing edges of b bins of scores; bin k holds scores in ``[edges[k-1], edges[k])``; shape
+    #: (b - 1,).
     edges: np.ndarray | None = None
+    #: Class whose score it is.
     of_class: int = 1
 
     @property
@@ -107,7 +91,6 @@ class OutcomeCountsQuery(CellsQuery):
         return self.n_groups, 2, self.edges.size + 1
 
     def public(self) -> tuple[object, ...]:
-        """The kind of outcome, the numbers of classes and groups; the edges and class if any."""
         edges = () if self.edges is None else (self.edges, self.of_class)
         return (self.of, self.n_classes, self.n_groups, *edges)
 
@@ -146,11 +129,6 @@ class OutcomeCountsQuery(CellsQuery):
 class TargetTableQuery(CellsQuery):
     """Number of test rows by bins of the target and of the prediction, or their total weight.
 
-    Parameters
-    ----------
-    edges_of_targets, edges_of_predictions : ndarray of shape (m,)
-        Increasing. Bins are those of :class:`HistogramQuery`; what is not a number is above.
-
     Guarantees
     ----------
     - Every row falls in exactly one cell, whatever its target and the model say.
@@ -158,12 +136,10 @@ class TargetTableQuery(CellsQuery):
 
     name: ClassVar[str] = "target_table"
 
+    #: Of shape (m,). Increasing. Bins are those of :class:`HistogramQuery`; what is not a number is
+    #: above.
     edges_of_targets: np.ndarray
     edges_of_predictions: np.ndarray
-
-    def public(self) -> tuple[object, ...]:
-        """Both edges."""
-        return (self.edges_of_targets, self.edges_of_predictions)
 
     def _of_block(self, block: RawBlock) -> np.ndarray:
         given, edges = PredictedBlock.of(block), (self.edges_of_targets, self.edges_of_predictions)
@@ -191,10 +167,6 @@ class TotalWeightQuery(CountQuery):
         """1, under both relations."""
         del adjacency
         return 1.0
-
-    def public(self) -> tuple[object, ...]:
-        """Nothing: there is one such query."""
-        return ()
 
     def _of_block(self, block: RawBlock) -> np.ndarray:
         weights = block.bounded_weights

@@ -33,33 +33,6 @@ class GradientQuery(Summed):
     ``max(c) ||l'|| ||x~_i||`` is at most ``clip_norm``, for rows of all weights alike, so that
     clipping does not undo them.
 
-    Parameters
-    ----------
-    problem : Problem
-        Loss and public bounds.
-    w : ndarray
-        Where; public. Real numbers in the shape of the problem; copied to double precision.
-    clip_norm : float or None
-        Bound on the norm of one row's gradient; None stands for the Lipschitz constant of the
-        problem, with which clipping changes nothing.
-    whole_units : bool, default=False
-        Whether to clip the mean gradient of each privacy unit of several rows, and not that of each
-        of its rows, which then is only bounded by 16 times the clip. Means are shorter than what
-        they are of where rows differ, and so more of them are left whole.
-    label_blind : bool, default=False
-        Whether each row's gradient is bounded by a weight that depends on its features and public
-        numbers, and not on its target: what a gradient of the worst target would be clipped by (see
-        :meth:`Loss.label_blind_derivative`). The solution is then that of a weighted likelihood,
-        where clipping moves it. The mean of a privacy unit is within the bound as its rows are;
-        with ``whole_units`` the weights bound rows by 16 times the clip, and the clip of means
-        depends on labels.
-
-    Raises
-    ------
-    ValueError
-        If w is not an array of real numbers in the shape of the problem, or a bound is to be blind
-        for labels where no bound over all targets exists, as for the squared loss.
-
     Guarantees
     ----------
     - Under replace-one the exact answer moves by at most ``2 min(clip_norm, lipschitz) / n`` in l2,
@@ -82,9 +55,21 @@ class GradientQuery(Summed):
 
     name: ClassVar[str] = "gradient"
 
+    #: Where; public. Real numbers in the shape of the problem; copied to double precision.
     w: np.ndarray
+    #: Bound on the norm of one row's gradient; None stands for the Lipschitz constant of the
+    #: problem, with which clipping changes nothing.
     clip_norm: float | None = None
+    #: Whether to clip the mean gradient of each privacy unit of several rows, and not that of each
+    #: of its rows, which then is only bounded by 16 times the clip. Means are shorter than what
+    #: they are of where rows differ, and so more of them are left whole.
     whole_units: bool = False
+    #: Whether each row's gradient is bounded by a weight that depends on its features and public
+    #: numbers, and not on its target: what a gradient of the worst target would be clipped by (see
+    #: :meth:`Loss.label_blind_derivative`). The solution is then that of a weighted likelihood,
+    #: where clipping moves it. The mean of a privacy unit is within the bound as its rows are; with
+    #: ``whole_units`` the weights bound rows by 16 times the clip, and the clip of means depends on
+    #: labels.
     label_blind: bool = False
 
     def __post_init__(self) -> None:
@@ -182,7 +167,6 @@ class GradientQuery(Summed):
         return total
 
     def public(self) -> tuple[object, ...]:
-        """w, the bound, and whether it is blind for labels."""
         return (self.w, self.bound, self.label_blind)
 
     def of_block(self, block: BoundedBlock, z: np.ndarray) -> np.ndarray:
@@ -277,13 +261,11 @@ class GradientNormQuery(GaussianQuery):
         return self.gradient.sensitivity(adjacency)
 
     def evaluate(self, rows: RowStore) -> np.ndarray:
-        """The exact norm."""
         # In units of the bound, because squares of what is far from 1 overflow or underflow.
         unit = self.gradient.bound
         return np.asarray(unit * np.linalg.norm(self.gradient.evaluate(rows) / unit))
 
     def public(self) -> tuple[object, ...]:
-        """w and the bound."""
         return self.gradient.public()
 
 
@@ -317,10 +299,6 @@ class InterceptGradientQuery(Summed):
         """``2 clip`` and ``clip``."""
         clip = min(self.clip, self.problem.loss.lipschitz)
         return two_sided(kept(clip, self.problem.n_samples))
-
-    def public(self) -> tuple[object, ...]:
-        """Public inputs: weights, clip and shrinkage."""
-        return (self.w, self.clip, self.shrunk)
 
     def _of_block(self, block: BoundedBlock) -> np.ndarray:
         problem, z = self.problem, block.scores_along(self.w, self.shrunk)

@@ -43,18 +43,6 @@ class GradientDifferenceQuery(GaussianQuery):
     The query is ``c + sum_i (difference_i - c) / n``, or, for weighted rows whose number is not
     n, with the public multiple of c that makes it the sum of the differences over n.
 
-    Parameters
-    ----------
-    gradient : GradientQuery
-        The gradient at w, with its clip.
-    w0 : ndarray
-        The other point; public, as w is.
-
-    Raises
-    ------
-    ValueError
-        If w0 is not an array of real numbers in the shape of the problem, or equals w.
-
     Guarantees
     ----------
     - Under replace-one the exact answer moves by at most ``2 r / n`` in l2, hence by at most
@@ -75,7 +63,9 @@ class GradientDifferenceQuery(GaussianQuery):
 
     name: ClassVar[str] = "gradient_difference"
 
+    #: The gradient at w, with its clip.
     gradient: GradientQuery
+    #: The other point; public, as w is.
     w0: np.ndarray
 
     def __post_init__(self) -> None:
@@ -172,7 +162,6 @@ class GradientDifferenceQuery(GaussianQuery):
         return total if c is None else total + c * (problem.n_actual / problem.n_samples)
 
     def public(self) -> tuple[object, ...]:
-        """w, w0 and the bound on a row's gradient."""
         return (self.gradient.w, self.w0, self.gradient.bound)
 
     def _of_block(self, block: BoundedBlock) -> np.ndarray:

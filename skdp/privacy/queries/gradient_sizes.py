@@ -50,10 +50,6 @@ class GradientSizesQuery(CellsQuery):
         gradient = GradientQuery(self.problem, self.w, last, whole)
         return gradient.summed(rows, self._of_block, self._of_units, exactly=True)
 
-    def public(self) -> tuple[object, ...]:
-        """w and the edges."""
-        return (self.w, self.edges)
-
     def _of_units(self, sums: np.ndarray) -> np.ndarray:
         norms, weights = _norms_of_units(sums)
         return counted(norms, self.edges, weights)
@@ -73,15 +69,6 @@ class GradientAndShareQuery(GaussianQuery):
     the share is ``usual + sum_i v_i ([row i is whole] - usual) / n``: it exceeds ``usual`` if and
     only if more than that much of the weight is on rows left whole, whatever all of it is.
 
-    Parameters
-    ----------
-    gradient : GradientQuery
-        The gradient in question, with a clip.
-    weight : float
-        Factor of the share, > 0.
-    usual : float, default=0.5
-        The share that is compared with, in [0, 1]; it matters for weighted rows only.
-
     Guarantees
     ----------
     - Replacing a row moves the gradient by at most ``2 C / n`` and the share by at most ``1 / n``,
@@ -96,8 +83,11 @@ class GradientAndShareQuery(GaussianQuery):
 
     name: ClassVar[str] = "gradient_and_share"
 
+    #: The gradient in question, with a clip.
     gradient: GradientQuery
+    #: Factor of the share, > 0.
     weight: float
+    #: The share that is compared with, in [0, 1]; it matters for weighted rows only.
     usual: float = 0.5
 
     @property
@@ -120,7 +110,6 @@ class GradientAndShareQuery(GaussianQuery):
         return answer
 
     def public(self) -> tuple[object, ...]:
-        """w, the clip, the weight and what is usual."""
         return (*self.gradient.public(), self.weight, self.usual)
 
     def _of_block(self, block: BoundedBlock) -> np.ndarray:

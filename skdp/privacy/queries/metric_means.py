@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import wraps
 from math import inf, log, sqrt
-from typing import ClassVar
+from typing import ClassVar, Concatenate, ParamSpec
 
 import numpy as np
 from scipy.special import xlogy
@@ -17,52 +18,58 @@ from ..rows.predicted_rows import PredictedBlock
 from .base import GaussianQuery, coded
 from .columns import UnitMoments
 
+P = ParamSpec("P")
+
 # Ends of a range are at most so far from zero, and at least so far apart.
 _FARTHEST, _NEAREST = 1e300, 1e-280
 
 
 @dataclass(frozen=True, eq=False)
 class RowMetric:
-    """A number for each prediction, in a public range.
+    """A number for each prediction, in a public range."""
 
-    Parameters
-    ----------
-    name : str
-        For transcripts.
-    range : tuple of float
-        Low and high end, finite and apart. What is not a number counts as the high end.
-    of : callable
-        The number of each row of a block, shape (m,): a function of that row, of what the model
-        says of it, and of ``facts``. The query clips it to the range, so that nothing else rests
-        on it.
-    facts : tuple, default=()
-        Public numbers that it depends on.
-    """
-
+    #: For transcripts.
     name: str
+    #: Low and high end, finite and apart. What is not a number counts as the high end.
     range: tuple[float, float]
+    #: The number of each row of a block, shape (m,): a function of that row, of what the model says
+    #: of it, and of ``facts``. The query clips it to the range, so that nothing else rests on it.
     of: Callable[[PredictedBlock], np.ndarray]
+    #: Public numbers that it depends on.
     facts: tuple[object, ...] = ()
 
 
-def log_loss(floor: float) -> RowMetric:
+def _metric(
+    name: str, ends: Callable[P, tuple[float, float]]
+) -> Callable[[Callable[Concatenate[PredictedBlock, P], np.ndarray]], Callable[P, RowMetric]]:
+    """The metric that a function of rows and of public facts computes, within these ends."""
+
+    def of_function(
+        of: Callable[Concatenate[PredictedBlock, P], np.ndarray],
+    ) -> Callable[P, RowMetric]:
+        @wraps(of)
+        def metric(*facts: P.args, **named: P.kwargs) -> RowMetric:
+            given = *facts, *named.values()
+            low, high = ends(*facts, **named)
+            return RowMetric(name, (low, high), lambda rows: of(rows, *facts, **named), given)
+
+        return metric
+
+    return of_function
+
+
+@_metric("LogLoss", lambda floor: (0.0, float(-np.log(floor))))
+def log_loss(given: PredictedBlock, floor: float) -> np.ndarray:
     """``-log p_y``, probabilities of the label below ``floor``, in (0, 1), counting as that."""
-
-    def of(given: PredictedBlock) -> np.ndarray:
-        return -np.log(np.maximum(given.score_of_label(), floor))
-
-    return RowMetric("LogLoss", (0.0, float(-np.log(floor))), of, (floor,))
+    return -np.log(np.maximum(given.score_of_label(), floor))
 
 
-def brier_score() -> RowMetric:
+@_metric("BrierScore", lambda: (0.0, 1.0))
+def brier_score(given: PredictedBlock) -> np.ndarray:
     """``1/2 sum_k (p_k - [y = k])^2``, for two classes the squared error of the probability."""
-
-    def of(given: PredictedBlock) -> np.ndarray:
-        p = np.clip(given.scores, 0.0, 1.0)
-        true = given.y[:, None] == np.arange(p.shape[1])
-        return 0.5 * np.sum((p - true) ** 2, axis=1)
-
-    return RowMetric("BrierScore", (0.0, 1.0), of)
+    p = np.clip(given.scores, 0.0, 1.0)
+    true = given.y[:, None] == np.arange(p.shape[1])
+    return 0.5 * np.sum((p - true) ** 2, axis=1)
 
 
 def roc_area_term(
@@ -81,19 +88,6 @@ def roc_area_term(
     0. All of these are public. Of several classes one is class 1, and the rest are class 0. The
     ends of the range are ``-A / m`` and ``(1 - A) / m``, with m the smaller share of the two; the
     lowest stands for a score that is missing.
-
-    Parameters
-    ----------
-    edges : ndarray of shape (b + 1,)
-        Increasing.
-    zeros, ones : ndarray of shape (b + 1,)
-        ``F_0`` and ``F_1`` there, from 0 to 1.
-    area : float
-        The area A.
-    share : float
-        The share p, in (0, 1).
-    of_class : int, default=1
-        Code of class 1.
     """
     smaller = min(share, 1.0 - share)
     ends = -area / smaller, (1.0 - area) / smaller
@@ -117,14 +111,8 @@ def mean_roc_area_term(
     The range is from the lowest to the highest mean, over which of the classes, if one, is the
     row's own.
 
-    Parameters
-    ----------
-    edges : ndarray of shape (b + 1,)
-        Increasing.
-    zeros, ones : ndarray of shape (K, b + 1)
-        Distribution functions of the score of each class at edges, of other rows and of its own.
-    areas, shares : ndarray of shape (K,)
-        Areas, and shares of the classes, in (0, 1).
+    ``zeros`` and ``ones``, (K, b + 1), are the distribution functions of the score of each class at
+    the b + 1 edges, of other rows and of its own; areas and shares of the classes are (K,).
     """
     K = len(areas)
     weight = np.where(np.eye(K + 1, K, dtype=bool), shares, 1.0 - shares)
@@ -143,28 +131,23 @@ def mean_roc_area_term(
 # the units of the target. Where there is no prediction the residual is at its bound.
 
 
-def squared_error(low: float, high: float, bound: float) -> RowMetric:
+@_metric("SquaredError", lambda low, high, bound: (0.0, _power(bound, 2)))
+def squared_error(given: PredictedBlock, low: float, high: float, bound: float) -> np.ndarray:
     """The squared residual."""
-
-    def of(given: PredictedBlock) -> np.ndarray:
-        return _residual(given, low, high, bound) ** 2
-
-    return RowMetric("SquaredError", (0.0, _power(bound, 2)), of, (low, high, bound))
+    return _residual(given, low, high, bound) ** 2
 
 
-def absolute_error(low: float, high: float, bound: float) -> RowMetric:
+@_metric("AbsoluteError", lambda low, high, bound: (0.0, bound))
+def absolute_error(given: PredictedBlock, low: float, high: float, bound: float) -> np.ndarray:
     """The absolute residual."""
-
-    def of(given: PredictedBlock) -> np.ndarray:
-        return np.abs(_residual(given, low, high, bound))
-
-    return RowMetric("AbsoluteError", (0.0, bound), of, (low, high, bound))
+    return np.abs(_residual(given, low, high, bound))
 
 
-def clipped_target(low: float, high: float, bound: float) -> RowMetric:
+@_metric("Target", lambda low, high, bound: (low, high))
+def clipped_target(given: PredictedBlock, low: float, high: float, bound: float) -> np.ndarray:
     """The target itself."""
-    facts = low, high, bound
-    return RowMetric("Target", (low, high), lambda given: np.clip(given.y, low, high), facts)
+    del bound
+    return np.clip(given.y, low, high)
 
 
 def pinball_loss(quantiles: tuple[float, ...], low: float, high: float, bound: float) -> RowMetric:
@@ -179,31 +162,25 @@ def pinball_loss(quantiles: tuple[float, ...], low: float, high: float, bound: f
     return RowMetric("PinballLoss", ends, of, (*quantiles, low, high, bound))
 
 
-def interval_coverage(low: float, high: float, bound: float) -> RowMetric:
+@_metric("IntervalCoverage", lambda low, high, bound: (0.0, 1.0))
+def interval_coverage(given: PredictedBlock, low: float, high: float, bound: float) -> np.ndarray:
     """1 if the target is from the first to the last prediction, or up to the only one, else 0."""
-
-    def of(given: PredictedBlock) -> np.ndarray:
-        y, predicted = np.clip(given.y, low, high), given.predictions
-        above = predicted[:, 0] <= y if predicted.shape[1] > 1 else True
-        return np.asarray(above & (y <= predicted[:, -1]), dtype=np.float64)
-
-    return RowMetric("IntervalCoverage", (0.0, 1.0), of, (low, high, bound))
+    del bound
+    y, predicted = np.clip(given.y, low, high), given.predictions
+    above = predicted[:, 0] <= y if predicted.shape[1] > 1 else True
+    return np.asarray(above & (y <= predicted[:, -1]), dtype=np.float64)
 
 
+@_metric("SquaredR2Term", lambda low, high, bound, mean, unexplained: (0.0, _power(bound, 4)))
 def squared_r2_term(
-    low: float, high: float, bound: float, mean: float, unexplained: float
-) -> RowMetric:
+    given: PredictedBlock, low: float, high: float, bound: float, mean: float, unexplained: float
+) -> np.ndarray:
     """Square of a row's first-order term in R2, ``r^2 - (1 - R2)(y - m)^2``.
 
     ``mean`` and ``unexplained`` are public estimates of the mean m of targets and of 1 - R2.
     """
-
-    def of(given: PredictedBlock) -> np.ndarray:
-        total = (np.clip(given.y, low, high) - mean) ** 2
-        return (_residual(given, low, high, bound) ** 2 - unexplained * total) ** 2
-
-    facts = low, high, bound, mean, unexplained
-    return RowMetric("SquaredR2Term", (0.0, _power(bound, 4)), of, facts)
+    total = (np.clip(given.y, low, high) - mean) ** 2
+    return (_residual(given, low, high, bound) ** 2 - unexplained * total) ** 2
 
 
 # Metrics of counts have the events of a row, its rate times its exposure, clipped to [0, cap], and
@@ -212,70 +189,47 @@ def squared_r2_term(
 _LEAST_EXPECTED = 1e-3
 
 
-def poisson_deviance(cap: float) -> RowMetric:
+@_metric("PoissonDeviance", lambda cap: (0.0, _largest_deviance(cap)))
+def poisson_deviance(given: PredictedBlock, cap: float) -> np.ndarray:
     """``2 (k log(k / m) - k + m)``, of k events where m are expected."""
-
-    def of(given: PredictedBlock) -> np.ndarray:
-        return _deviance(given, cap, given.prediction)
-
-    return RowMetric("PoissonDeviance", (0.0, _largest_deviance(cap)), of, (cap,))
+    return _deviance(given, cap, given.prediction)
 
 
-def constant_deviance(cap: float, rate: float) -> RowMetric:
+@_metric("ConstantDeviance", lambda cap, rate: (0.0, _largest_deviance(cap)))
+def constant_deviance(given: PredictedBlock, cap: float, rate: float) -> np.ndarray:
     """The deviance of a model that says the same public rate of all rows."""
-
-    def of(given: PredictedBlock) -> np.ndarray:
-        return _deviance(given, cap, np.full(given.y.size, rate))
-
-    return RowMetric("ConstantDeviance", (0.0, _largest_deviance(cap)), of, (cap, rate))
+    return _deviance(given, cap, np.full(given.y.size, rate))
 
 
-def deviance_gain(cap: float, rate: float) -> RowMetric:
+@_metric("DevianceGain", lambda cap, rate: (-_largest_deviance(cap), _largest_deviance(cap)))
+def deviance_gain(given: PredictedBlock, cap: float, rate: float) -> np.ndarray:
     """Deviance of the public rate less that of the model."""
-
-    def of(given: PredictedBlock) -> np.ndarray:
-        constant = _deviance(given, cap, np.full(given.y.size, rate))
-        # What is not a number is the worst that a model can say.
-        return -(_deviance(given, cap, given.prediction) - constant)
-
-    most = _largest_deviance(cap)
-    return RowMetric("DevianceGain", (-most, most), _worst(of, -most), (cap, rate))
+    constant = _deviance(given, cap, np.full(given.y.size, rate))
+    gain = -(_deviance(given, cap, given.prediction) - constant)
+    # What is not a number is the worst that a model can say.
+    return np.nan_to_num(gain, nan=-_largest_deviance(cap))
 
 
-def events(cap: float) -> RowMetric:
+@_metric("Events", lambda cap: (0.0, cap))
+def events(given: PredictedBlock, cap: float) -> np.ndarray:
     """Number of events."""
-    return RowMetric("Events", (0.0, cap), lambda given: _events(given, cap), (cap,))
+    return np.clip(given.y * _exposure(given), 0.0, cap)
 
 
-def expected_events(cap: float) -> RowMetric:
+@_metric("ExpectedEvents", lambda cap: (0.0, cap))
+def expected_events(given: PredictedBlock, cap: float) -> np.ndarray:
     """Number of events that the model expects."""
-    return RowMetric(
-        "ExpectedEvents", (0.0, cap), lambda g: _expected(g, cap, g.prediction), (cap,)
-    )
+    return _expected(given, cap, given.prediction)
 
 
-def exposure() -> RowMetric:
+@_metric("Exposure", lambda: (0.0, 1.0))
+def exposure(given: PredictedBlock) -> np.ndarray:
     """Exposure of the row."""
-    return RowMetric("Exposure", (0.0, 1.0), _exposure)
-
-
-def _worst(
-    of: Callable[[PredictedBlock], np.ndarray], worst: float
-) -> Callable[[PredictedBlock], np.ndarray]:
-    """The metric with what is not a number at its worst."""
-
-    def found(given: PredictedBlock) -> np.ndarray:
-        return np.nan_to_num(of(given), nan=worst)
-
-    return found
+    return _exposure(given)
 
 
 def _exposure(given: PredictedBlock) -> np.ndarray:
     return np.clip(given.group, 0.0, 1.0)
-
-
-def _events(given: PredictedBlock, cap: float) -> np.ndarray:
-    return np.clip(given.y * _exposure(given), 0.0, cap)
 
 
 def _expected(given: PredictedBlock, cap: float, rate: np.ndarray) -> np.ndarray:
@@ -283,7 +237,8 @@ def _expected(given: PredictedBlock, cap: float, rate: np.ndarray) -> np.ndarray
 
 
 def _deviance(given: PredictedBlock, cap: float, rate: np.ndarray) -> np.ndarray:
-    k, m = _events(given, cap), _expected(given, cap, rate)
+    k = np.clip(given.y * _exposure(given), 0.0, cap)
+    m = _expected(given, cap, rate)
     return 2.0 * (xlogy(k, k / m) - k + m)
 
 
@@ -308,18 +263,6 @@ def _power(bound: float, exponent: int) -> float:
 class MetricMeansQuery(UnitMoments):
     """Moments of bounded metrics of predictions, each clipped to its range and brought to [-1, 1].
 
-    Parameters
-    ----------
-    metrics : tuple of RowMetric
-        At least one.
-    n_samples : int
-        Number of rows n to divide by.
-
-    Raises
-    ------
-    ValueError
-        If a range is so large or so small that numbers cannot be brought to [-1, 1] by it.
-
     Guarantees
     ----------
     - Those of moments hold whatever metrics and models return: what is not a number is at the high
@@ -328,7 +271,9 @@ class MetricMeansQuery(UnitMoments):
 
     name: ClassVar[str] = "metric_means"
 
+    #: At least one.
     metrics: tuple[RowMetric, ...]
+    #: Number of rows n to divide by.
     n_samples: int
 
     def __post_init__(self) -> None:
@@ -347,7 +292,6 @@ class MetricMeansQuery(UnitMoments):
         return len(self.metrics)
 
     def public(self) -> tuple[object, ...]:
-        """Names of the metrics and what they depend on."""
         return tuple(content for m in self.metrics for content in (m.name, *m.facts))
 
     def _of_block(self, block: RawBlock) -> np.ndarray:
@@ -369,14 +313,6 @@ class GroupMeansQuery(GaussianQuery):
     [-1, 1], and ``sqrt(2) (u^2 - 3/4)`` for each, as in
     :class:`~skdp.privacy.queries.columns.ColumnMomentsQuery`.
 
-    Parameters
-    ----------
-    means : MetricMeansQuery
-        The metrics, and n.
-    n_groups : int
-        Number of groups G, encoded 0, ..., G - 1. Rows of others count towards the nearest one,
-        those of no number towards the first.
-
     Guarantees
     ----------
     - Replacing a row moves the answer by at most ``2 sqrt(k) / n``, as much as means of all rows,
@@ -387,7 +323,10 @@ class GroupMeansQuery(GaussianQuery):
 
     name: ClassVar[str] = "group_means"
 
+    #: The metrics, and n.
     means: MetricMeansQuery
+    #: Number of groups G, encoded 0, ..., G - 1. Rows of others count towards the nearest one,
+    #: those of no number towards the first.
     n_groups: int
 
     @property
@@ -402,7 +341,6 @@ class GroupMeansQuery(GaussianQuery):
 
     @property
     def rounding(self) -> float:
-        """Margin for rounding, that of the means."""
         return self.means.rounding
 
     def evaluate(self, rows: RowStore) -> np.ndarray:
@@ -410,7 +348,6 @@ class GroupMeansQuery(GaussianQuery):
         return rows.sum(self._of_block) / self.means.n_samples
 
     def public(self) -> tuple[object, ...]:
-        """Number of groups, names and fields of the metrics."""
         return (self.n_groups, *self.means.public())
 
     def parts(self, answer: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:

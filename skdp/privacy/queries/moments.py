@@ -65,7 +65,6 @@ class RowMeansQuery(Summed):
         return (sqrt(2.0) if self.one_sided else 2.0) * norm, norm
 
     def public(self) -> tuple[object, ...]:
-        """The norm bound, whether rows are one-sided, and the number of classes."""
         return (self.problem.bounds.row_norm, self.one_sided, self.n_classes)
 
     def _of_block(self, block: BoundedBlock) -> np.ndarray:
@@ -109,7 +108,6 @@ class MomentsQuery(Summed):
         return sqrt(2.0) * square, square
 
     def public(self) -> tuple[object, ...]:
-        """The norm bound and which part is asked for."""
         return (self.problem.bounds.row_norm, self.full)
 
     def matrix(self, answer: np.ndarray) -> np.ndarray:
@@ -140,18 +138,6 @@ class NormalEquationsQuery(Summed):
     of them over ``sqrt(t)``, so that ``||y_i|| <= 1``. A row of weight s in [0, 1] counts as
     the row ``sqrt(s) v_i`` with the target ``sqrt(s) y_i``, which is within the same bounds.
 
-    Parameters
-    ----------
-    problem : Problem
-        What rows and targets are brought to.
-    balance : float
-        Weight c of the moments with the targets, in (0, 1].
-
-    Raises
-    ------
-    ValueError
-        If the balance is outside its range, or targets are not bounded.
-
     Guarantees
     ----------
     - Replacing a row moves the answer by at most ``sqrt(2) R^2 (1 + c) / n``, which is less than
@@ -162,6 +148,7 @@ class NormalEquationsQuery(Summed):
 
     name: ClassVar[str] = "normal_equations"
 
+    #: Weight c of the moments with the targets, in (0, 1].
     balance: float
 
     def __post_init__(self) -> None:
@@ -179,7 +166,6 @@ class NormalEquationsQuery(Summed):
         return sqrt(2.0) * (1 + c) * square, sqrt(1 + 2 * c) * square
 
     def public(self) -> tuple[object, ...]:
-        """The norm bound and the balance."""
         return (self.problem.bounds.row_norm, self.balance)
 
     @property
@@ -216,15 +202,20 @@ def _kept_square(problem: Problem) -> float:
 
 
 def packed(S: np.ndarray) -> np.ndarray:
-    """Diagonal of a symmetric matrix, then sqrt(2) times its upper triangle: of equal l2 norm."""
-    return np.concatenate([np.diag(S), sqrt(2.0) * S[np.triu_indices(len(S), 1)]])
+    """Diagonal of a symmetric matrix, then sqrt(2) times its upper triangle: of equal l2 norm.
+
+    Of several, (..., p, p), a vector each.
+    """
+    i, (j, k) = np.arange(S.shape[-1]), np.triu_indices(S.shape[-1], 1)
+    return np.concatenate([S[..., i, i], sqrt(2.0) * S[..., j, k]], axis=-1)
 
 
 def unpacked(vector: np.ndarray, p: int) -> np.ndarray:
-    """The symmetric matrix (p, p) that :func:`packed` made this vector of."""
-    out = np.zeros((p, p))
-    out[np.triu_indices(p, 1)] = vector[p:]
-    out += out.T
+    """The symmetric matrices (..., p, p) that :func:`packed` made vectors of."""
+    out = np.zeros((*vector.shape[:-1], p, p))
+    i, (j, k) = np.arange(p), np.triu_indices(p, 1)
+    out[..., j, k] = vector[..., p:]
+    out += np.swapaxes(out, -1, -2).copy()
     out /= sqrt(2.0)
-    out[np.diag_indices(p)] = vector[:p]
+    out[..., i, i] = vector[..., :p]
     return out

@@ -68,33 +68,6 @@ class PerturbedMinimumQuery(PerturbedQuery):
     n times the penalty, scaled down with the loss where it is clipped, with its eigenvalues raised
     to at least ``strength``. The intercept is a part of w, so its curvature is ``strength``.
 
-    Parameters
-    ----------
-    problem : Problem
-        A loss for two classes whose derivative is Lipschitz, or if ``pure`` the squared or Huber's
-        loss with bounded targets and without a map of the rows; a quadratic penalty or none;
-        public. A constraint is disregarded.
-    clip_norm : float or None
-        Bound on the norm of one row's gradient; None stands for the Lipschitz constant of the
-        problem, with which clipping changes nothing.
-    strength : float
-        Least eigenvalue of Q, positive and finite.
-    tolerance : float
-        Norm of the gradient at which the minimiser counts as found, positive.
-    pure : bool, default=False
-        Whether the noise is that of pure epsilon, in which a spend is counted then. See
-        :mod:`skdp.privacy.mechanisms.random_slope`.
-    label : int, optional
-        Class that is held against all others, where targets number several classes: it counts as 1
-        and the others as 0. Classes have no weights then.
-    of_units : bool, default=False
-        Whether neighbours differ in all rows of a privacy unit, which is what holds for rows too.
-
-    Raises
-    ------
-    ValueError
-        If the loss or the penalty is of another kind.
-
     Guarantees
     ----------
     - At any point the gradients of the objectives of two neighbours differ by at most
@@ -115,12 +88,24 @@ class PerturbedMinimumQuery(PerturbedQuery):
     # Only with a Jacobian and a calculus of their own.
     takes_units: ClassVar[bool] = False
 
+    #: A loss for two classes whose derivative is Lipschitz, or if ``pure`` the squared or Huber's
+    #: loss with bounded targets and without a map of the rows; a quadratic penalty or none; public.
+    #: A constraint is disregarded.
     problem: Problem
+    #: Bound on the norm of one row's gradient; None stands for the Lipschitz constant of the
+    #: problem, with which clipping changes nothing.
     clip_norm: float | None
+    #: Least eigenvalue of Q, positive and finite.
     strength: float
+    #: Norm of the gradient at which the minimiser counts as found, positive.
     tolerance: float
+    #: Whether the noise is that of pure epsilon, in which a spend is counted then. See
+    #: :mod:`skdp.privacy.mechanisms.random_slope`.
     pure: bool = False
+    #: Class that is held against all others, where targets number several classes: it counts as 1
+    #: and the others as 0. Classes have no weights then.
     label: int | None = None
+    #: Whether neighbours differ in all rows of a privacy unit, which is what holds for rows too.
     of_units: bool = False
 
     def __post_init__(self) -> None:
@@ -273,7 +258,6 @@ class PerturbedMinimumQuery(PerturbedQuery):
         return self.gradient.sensitivity(adjacency) * self.problem.n_samples
 
     def mechanism(self, adjacency: Adjacency, spend: Spend) -> RandomSlope:
-        """The least random slope for the spend."""
         apart = inflated(2 * self.tolerance / self.strength, 0.0)
         return self._calibrated(adjacency, spend, apart)
 
@@ -302,7 +286,6 @@ class PerturbedMinimumQuery(PerturbedQuery):
         return -_Objective(self, rows.bounded(self.problem.bounds), nothing).gradient(w)
 
     def public(self) -> tuple[object, ...]:
-        """The bound on gradients, the strength, the tolerance and the class."""
         return (self.gradient.bound, self.strength, self.tolerance, self.label)
 
     def _penalty(self) -> tuple[np.ndarray, np.ndarray]:

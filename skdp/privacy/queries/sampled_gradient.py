@@ -9,7 +9,7 @@ import numpy as np
 
 from ..accounting.ledger import Spend
 from ..adjacency import Adjacency
-from ..mechanisms.sampled_gaussian import SampledGaussian
+from ..mechanisms.gaussian import SampledGaussian
 from ..rounding import GRID, inflated
 from ..rows.base import RowStore
 from .base import PerturbedQuery
@@ -31,18 +31,6 @@ class SampledGradientQuery(PerturbedQuery):
     The denominator is the public ``q n``, never the number of rows drawn, which is secret as the
     rows drawn are.
 
-    Parameters
-    ----------
-    full : GradientQuery, GradientDifferenceQuery or SiteRequest
-        The query about all rows.
-    sampling_rate : float
-        Probability with which a row is drawn, in (0, 1].
-
-    Raises
-    ------
-    ValueError
-        If the rate is outside its range.
-
     Guarantees
     ----------
     - Given who else is drawn, a row that is drawn contributes a vector in a ball of radius
@@ -60,7 +48,9 @@ class SampledGradientQuery(PerturbedQuery):
 
     name: ClassVar[str] = "sampled_gradient"
 
+    #: The query about all rows.
     full: GradientQuery | GradientDifferenceQuery | SiteRequest
+    #: Probability with which a row is drawn, in (0, 1].
     sampling_rate: float
 
     def __post_init__(self) -> None:
@@ -86,7 +76,6 @@ class SampledGradientQuery(PerturbedQuery):
         )
 
     def evaluate(self, rows: RowStore) -> np.ndarray:
-        """The exact answer of all rows."""
         return self.full.evaluate(rows)
 
     def evaluate_under(self, rows: RowStore, perturbation: np.ndarray) -> np.ndarray:
@@ -94,5 +83,4 @@ class SampledGradientQuery(PerturbedQuery):
         return self.full.of_drawn(rows, perturbation, self.sampling_rate)
 
     def public(self) -> tuple[object, ...]:
-        """The content of the query about all rows, and the rate."""
         return (*self.full.public(), self.sampling_rate)

@@ -248,20 +248,6 @@ class ScoreAndCurvatureQuery(Summed):
     then comes the score times ``kappa = sqrt(2 c) alpha / G``, then ``kappa^2 / 2`` times the mean
     square. A row of weight t in [0, 1] adds t times what it would add.
 
-    Parameters
-    ----------
-    problem : Problem
-        Loss and public bounds, without a map of rows or weights of classes.
-    influence : InfluenceBounds
-        Coordinates, the model, and bounds on what a row adds.
-    balance : float
-        Weight c of the score beside the curvature, in (0, 1].
-
-    Raises
-    ------
-    ValueError
-        If nothing is proved for such a loss, such bounds or such a balance.
-
     Guarantees
     ----------
     - Squared loss: replacing a row moves the answer by at most ``sqrt(2) alpha (1 + c) / n``, so
@@ -277,7 +263,10 @@ class ScoreAndCurvatureQuery(Summed):
 
     name: ClassVar[str] = "score_and_curvature"
 
+    #: Of a problem without a map of rows and weights of classes: coordinates, the model, bounds on
+    #: what a row adds.
     influence: InfluenceBounds
+    #: Weight c of the score beside the curvature, in (0, 1].
     balance: float
 
     def __post_init__(self) -> None:
@@ -304,7 +293,6 @@ class ScoreAndCurvatureQuery(Summed):
 
     @property
     def extents(self) -> tuple[float, float]:
-        """Most that vectors are apart and long, as above."""
         alpha, c = self.influence.curvature, self.balance
         sizes = alpha, self.influence.score, self.weight
         if not all(LEAST_BOUND <= size <= _LARGEST for size in sizes):
@@ -317,11 +305,9 @@ class ScoreAndCurvatureQuery(Summed):
         return apart * alpha, sqrt(1 + 2 * c) * alpha
 
     def evaluate(self, rows: RowStore) -> np.ndarray:
-        """The exact means as a vector."""
         return self._finished(unshortened(rows, self.problem).sum(self._of_block))
 
     def public(self) -> tuple[object, ...]:
-        """Model, coordinates, scale, bounds and balance."""
         of = self.influence
         return (of.w, of.matrix, of.scale, of.curvature, of.score, self.balance)
 
@@ -391,22 +377,6 @@ class ScoreMomentsQuery(Summed):
     the scores of a unit's rows, the middle part of a cluster-robust sandwich: the score of the
     model is the mean of the P independent s, however alike the rows of a unit are.
 
-    Parameters
-    ----------
-    problem : Problem
-        Loss and public bounds, without a map of rows or weights of classes.
-    influence : InfluenceBounds
-        Coordinates, the model at which rows are weighed, and bounds on what a row adds.
-    w : ndarray of shape (p,) or (p, K)
-        Model at which scores are taken.
-    of_shares : float
-        Factor of the shares, at least 0.
-
-    Raises
-    ------
-    ValueError
-        If nothing is proved for such a loss or such bounds, or w is not of its shape.
-
     Guarantees
     ----------
     - Replacing a row moves the answer by at most ``sqrt(2) hypot(G^2, of_shares) / n``, attained by
@@ -420,8 +390,12 @@ class ScoreMomentsQuery(Summed):
 
     name: ClassVar[str] = "score_moments"
 
+    #: Of a problem without a map of rows or weights of classes: coordinates, the model at which
+    #: rows are weighed, and bounds on what a row adds.
     influence: InfluenceBounds
+    #: Model at which scores are taken; shape (p,).
     w: np.ndarray
+    #: Factor of the shares, at least 0.
     of_shares: float
 
     def __post_init__(self) -> None:
@@ -442,14 +416,12 @@ class ScoreMomentsQuery(Summed):
         return sqrt(2.0) * hypot(square, share), hypot(square, sqrt(2.0) * share)
 
     def evaluate(self, rows: RowStore) -> np.ndarray:
-        """The exact means as a vector."""
         if rows.unit is PrivacyUnit.ROW:
             return self._finished(unshortened(rows, self.problem).sum(self._of_block))
         bounded = unshortened(rows.by_unit(), self.problem)
         return self._finished(bounded.sum_of_units(self._by_piece, self._of_units))
 
     def public(self) -> tuple[object, ...]:
-        """Models, coordinates, scale, bounds and the factor."""
         of = self.influence
         return (of.w, of.matrix, of.scale, of.curvature, of.score, self.w, self.of_shares)
 

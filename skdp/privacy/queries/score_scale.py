@@ -30,22 +30,6 @@ class ScoreScaleQuery(Summed):
     are log-odds, the expectation is zero at that a whatever g, because g depends on s alone; and
     h never falls in a. So the root of h is the temperature of the model.
 
-    Parameters
-    ----------
-    problem : Problem
-        With the logistic or softmax loss, weights of classes and public bounds.
-    w : ndarray
-        The model, in the shape of the problem; public.
-    scales : ndarray of shape (J,)
-        Positive factors a.
-    reach : float
-        The range r; positive.
-
-    Raises
-    ------
-    ValueError
-        If w is not of the shape of the problem, or the loss has no probabilities.
-
     Guarantees
     ----------
     - Each entry of a row's vector lies in ``[-min(r, W((K-1)/e) / a_j), r]``, with W Lambert's
@@ -58,8 +42,11 @@ class ScoreScaleQuery(Summed):
 
     name: ClassVar[str] = "score_scale"
 
+    #: Of a problem with the logistic or softmax loss: the model, in its shape; public.
     w: np.ndarray
+    #: Positive factors a; shape (J,).
     scales: np.ndarray
+    #: The range r; positive.
     reach: float
 
     def __post_init__(self) -> None:
@@ -84,10 +71,6 @@ class ScoreScaleQuery(Summed):
     def extents(self) -> tuple[float, float]:
         """Diameter of the box, and its largest norm; each row is within it as computed."""
         return float(np.linalg.norm(self.reach - self.least)), self.reach * sqrt(self.scales.size)
-
-    def public(self) -> tuple[object, ...]:
-        """Model, scales and reach."""
-        return (self.w, self.scales, self.reach)
 
     def _of_block(self, block: BoundedBlock) -> np.ndarray:
         s, g = self._scores(block)

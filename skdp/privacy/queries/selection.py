@@ -23,17 +23,11 @@ _EPS = float(np.finfo(np.float64).eps)
 
 @dataclass(frozen=True, eq=False)
 class Best(GumbelQuery):
-    """The candidates with the best scores, which are functions of a sum over the rows.
+    """The candidates with the best scores, which are functions of a sum over the rows."""
 
-    Parameters
-    ----------
-    problem : Problem
-        Loss, weights of the classes and public bounds.
-    w : ndarray
-        Where, in the shape of the problem; public.
-    """
-
+    #: Loss, weights of the classes and public bounds.
     problem: Problem
+    #: Where, in the shape of the problem; public.
     w: np.ndarray
 
     @property
@@ -42,7 +36,6 @@ class Best(GumbelQuery):
         return of_sum(self.problem.n_actual, 1.5)
 
     def evaluate(self, rows: RowStore) -> np.ndarray:
-        """The exact score of every candidate."""
         return self._scores(rows.bounded(self.problem.bounds).sum(self._of_block))
 
     @abstractmethod
@@ -68,21 +61,6 @@ class SelectionQuery(Best):
     bound on their norm. A small c leaves hardly more than the sign of the residuals: noise falls
     with it and the correlation of the signs stays.
 
-    Parameters
-    ----------
-    problem : Problem
-        Public bounds: R on the norm of rows, the feature bound b (else infinite), targets.
-    w : ndarray
-        Where the residuals are taken, in the shape of the problem; public.
-    clip : float
-        Bound c on a residual, in the units of bounded targets.
-    candidates : ndarray of int
-        Features to choose from; public.
-    k : int
-        How many to choose; all if there are fewer.
-    signed : bool, default=False
-        Whether only positive correlations count.
-
     Guarantees
     ----------
     - With ``e = min(b, R / sqrt(2))`` the difference of two scores moves by at most ``4 c e / n``
@@ -94,9 +72,14 @@ class SelectionQuery(Best):
 
     name: ClassVar[str] = "selection"
 
+    #: R is the bound of the problem on norms of rows, b that on features, or infinite; residuals
+    #: are those at w. Bound c on a residual, in the units of bounded targets.
     clip: float
+    #: Features to choose from; public.
     candidates: np.ndarray
+    #: How many to choose; all if there are fewer.
     k: int
+    #: Whether only positive correlations count.
     signed: bool = False
 
     @property
@@ -121,7 +104,6 @@ class SelectionQuery(Best):
         return sums if self.signed else np.abs(sums)
 
     def public(self) -> tuple[object, ...]:
-        """All that the query says."""
         return (self.w, self.clip, self.entry, self.candidates, self.k, self.signed)
 
     def _of_block(self, block: BoundedBlock) -> np.ndarray:
@@ -149,25 +131,6 @@ class VertexQuery(Best):
     first scaled down to the bound R on their norm. A derivative is shrunk until its largest entry
     is at most c. What is published is the index alone.
 
-    Parameters
-    ----------
-    problem : Problem
-        Loss, weights of the classes and public bounds.
-    w : ndarray
-        Where, in the shape of the problem; public.
-    clip : float
-        The bound c.
-    entry : float
-        The bound b; the feature bound of the problem, if it has one, applies as well.
-    two_sided : bool
-        Whether one may go down, too.
-    known : ndarray, optional
-        Public numbers that are added to the scores, such as what a penalty says. One more than
-        there are ways to go is the score of going nowhere, which then is the last candidate.
-    shrunk : float, default=1.0
-        Factor between the weights that were asked about last and w, for entries that did not move
-        else. It saves time where rows are sparse and changes the answer by rounding only.
-
     Guarantees
     ----------
     - The difference of two scores moves by at most ``4 c e / n`` under replace-one and
@@ -180,10 +143,17 @@ class VertexQuery(Best):
 
     name: ClassVar[str] = "vertex"
 
+    #: The bound c.
     clip: float
+    #: The bound b; the feature bound of the problem, if it has one, applies as well.
     entry: float
+    #: Whether one may go down, too.
     two_sided: bool
+    #: Public numbers that are added to the scores, such as what a penalty says. One more than there
+    #: are ways to go is the score of going nowhere, which then is the last candidate.
     known: np.ndarray | None = None
+    #: Factor between the weights that were asked about last and w, for entries that did not move
+    #: else. It saves time where rows are sparse and changes the answer by rounding only.
     shrunk: float = 1.0
 
     def __post_init__(self) -> None:
@@ -222,7 +192,6 @@ class VertexQuery(Best):
         return np.concatenate([scores, nowhere]) + self.known
 
     def public(self) -> tuple[object, ...]:
-        """All that the query says."""
         known = np.empty(0) if self.known is None else self.known
         return (self.w, self.clip, self.entry, self.two_sided, known, self.shrunk)
 
@@ -245,11 +214,6 @@ class ResidualQuantileQuery(Best):
     (0, 1). If rows have weights, each term is multiplied by that of its row, in [0, 1]. One edge is
     chosen by the exponential mechanism (Smith, 2011): the share below the choice is off by a few
     times ``log(m)`` in units of the noise.
-
-    Raises
-    ------
-    ValueError
-        If the share is outside its range.
 
     Guarantees
     ----------
@@ -279,10 +243,6 @@ class ResidualQuantileQuery(Best):
 
     def _scores(self, total: np.ndarray) -> np.ndarray:
         return -np.abs(total)
-
-    def public(self) -> tuple[object, ...]:
-        """All that the query says."""
-        return (self.w, self.edges, self.share, self.sizes)
 
     def _of_block(self, block: BoundedBlock) -> np.ndarray:
         check_targets_a_row(type(self).__name__, block)

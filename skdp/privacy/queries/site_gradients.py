@@ -33,24 +33,6 @@ class SiteRequest:
     its share of the mean gradient times the number of sites, so that the mean of all messages is
     the mean gradient of all rows, and the messages of sites of equal size are their own means.
 
-    Parameters
-    ----------
-    problem : Problem
-        Loss and public bounds.
-    sites : Sites
-        Where rows lie.
-    active : ndarray of shape (n_active,)
-        Numbers of the sites that take part, increasing.
-    W : ndarray of shape (n_active, ...)
-        Where each of them is asked.
-    clip_norm : float or None
-        Bound on the norm of one row's gradient, as for :class:`GradientQuery`.
-
-    Raises
-    ------
-    ValueError
-        If sites and problem do not agree, or numbers and weights are not as above.
-
     Guarantees
     ----------
     - A neighbour differs in one row of one site, whose message is the only one that moves, by at
@@ -59,10 +41,15 @@ class SiteRequest:
       takes part does not depend on rows.
     """
 
+    #: Loss and public bounds.
     problem: Problem
+    #: Where rows lie.
     sites: Sites
+    #: Numbers of the sites that take part, increasing; shape (n_active,).
     active: np.ndarray
+    #: Where each of them is asked; shape (n_active, ...).
     W: np.ndarray
+    #: Bound on the norm of one row's gradient, as for :class:`GradientQuery`.
     clip_norm: float | None = None
 
     def __post_init__(self) -> None:
@@ -148,17 +135,6 @@ class SiteRequest:
 class SiteGradientsQuery(Query):
     """Messages of the sites that take part in a round, from all of their rows.
 
-    Parameters
-    ----------
-    request : SiteRequest
-        Who is asked what.
-    trust : Trust
-        Where noise comes from, and whether messages or their sum are published.
-    edges : ndarray of shape (n_edges, 2) or None
-        Pairs of sites that share a seed, by their numbers; None stands for all that take part.
-    shares : ndarray of shape (n_active,)
-        What each site pays of the spend, in (0, 1].
-
     Guarantees
     ----------
     - As for :class:`SiteRequest`; see :class:`SiteNoise` for the noise.
@@ -167,9 +143,14 @@ class SiteGradientsQuery(Query):
     name: ClassVar[str] = "site_gradients"
     takes_units: ClassVar[bool] = False
 
+    #: Who is asked what.
     request: SiteRequest
+    #: Where noise comes from, and whether messages or their sum are published.
     trust: Trust
+    #: Pairs of sites that share a seed, by their numbers; None stands for all that take part; shape
+    #: (n_edges, 2).
     edges: np.ndarray | None
+    #: What each site pays of the spend, in (0, 1]; shape (n_active,).
     shares: np.ndarray
 
     def __post_init__(self) -> None:
@@ -205,7 +186,6 @@ class SiteGradientsQuery(Query):
         return self.request.messages(rows)
 
     def public(self) -> tuple[object, ...]:
-        """The query, and where noise comes from."""
         trust = (self.trust.source, self.trust.colluders, self.trust.ratio)
         edges = () if self.edges is None else self.edges
         return (*self.request.public(), trust, edges, self.shares)

@@ -32,32 +32,19 @@ class StreamTerm(Query):
     row lie along the row, so the vector of their weighted difference can be clipped as a whole by
     shrinking ``r_i``. The answer for several rows is the sum of those for each, so a batch may be
     asked in pieces.
-
-    Parameters
-    ----------
-    problem : Problem
-        Loss and public bounds.
-    w : ndarray
-        Where; public.
-    before : ndarray or None
-        The point w_0; public.
-    index : float
-        The weight k; with 0 the vector is the gradient at w.
-    clip : float
-        Bound on the vector, in units of ``row_norm * max_weight``.
-
-    Raises
-    ------
-    ValueError
-        If a point is not an array of real numbers in the shape of the problem, or w_0 is missing.
     """
 
     takes_units: ClassVar[bool] = False
 
+    #: Loss and public bounds.
     problem: Problem
+    #: Where; public.
     w: np.ndarray
+    #: The point w_0; public.
     before: np.ndarray | None
+    #: The weight k; with 0 the vector is the gradient at w.
     index: float
+    #: Bound on the vector, in units of ``row_norm * max_weight``.
     clip: float
 
     def __post_init__(self) -> None:
@@ -87,7 +74,6 @@ class StreamTerm(Query):
         return weighted(self.problem, block, r, relatively=True)
 
     def public(self) -> tuple[object, ...]:
-        """The points, the index and the bound."""
         before = self.w if self.before is None else self.before
         return (self.w, before, self.index, self.clip)
 
@@ -155,11 +141,6 @@ class StreamScoresQuery(StreamTerm, GumbelQuery):
     - The difference of two scores moves by at most 4 under replace-one, 2 under zero-out, and with
       a simplex and one score a row, where both are about different features, by that times
       ``row_norm / (sqrt(2) e)`` if it is less than 1. Proof: theorem X5 there. All are attained.
-
-    Raises
-    ------
-    ValueError
-        If the feasible set is no polytope that it knows, or there is an intercept.
     """
 
     name: ClassVar[str] = "stream_scores"
@@ -204,7 +185,6 @@ class StreamScoresQuery(StreamTerm, GumbelQuery):
         return -sums
 
     def public(self) -> tuple[object, ...]:
-        """The points, the index and the bounds."""
         return (*super().public(), self.entry)
 
     def _of_block(self, block: BoundedBlock) -> np.ndarray:

@@ -28,11 +28,6 @@ class Actors:
         What each is made from.
     workers : mapping of label to str or int, optional
         Name or address of the worker of each; dealt out in turn by default.
-
-    Raises
-    ------
-    ValueError
-        If the cluster has no such worker.
     """
 
     def __init__(

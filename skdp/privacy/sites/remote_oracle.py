@@ -19,15 +19,6 @@ from .remote_rows import RemoteRows
 class RemoteOracle(Oracle):
     """Charges each site's event here, and lets the site charge itself, draw noise and answer.
 
-    Parameters
-    ----------
-    rows : RemoteRows
-        How to ask the sites.
-    ledger : Ledger
-        Charged before sites are asked.
-    adjacency : Adjacency
-        Neighbouring relation.
-
     Guarantees
     ----------
     - Neither rows, nor exact answers, nor noise are in this process, so that there is nothing to

@@ -29,41 +29,26 @@ from ..rows.reading import redacted, strict_checks
 
 
 class Receipt(NamedTuple):
-    """Privacy loss at a site, by its own account.
+    """Privacy loss at a site, by its own account."""
 
-    Parameters
-    ----------
-    spent : PrivacySpent
-        What holds for each of its rows, or privacy units.
-    events : tuple of Event
-        What it has released.
-    """
-
+    #: What holds for each of its rows, or privacy units.
     spent: PrivacySpent
+    #: What it has released.
     events: tuple[Event, ...]
 
 
 class Request(NamedTuple):
-    """Query to a site in a round; public.
+    """Query to a site in a round; public."""
 
-    Parameters
-    ----------
-    fit : str
-        Name of the fit.
-    number : int
-        Of the round; larger in each round of a fit.
-    content : list of bytes
-        Problem and clip_norm, packed.
-    w : ndarray
-        Where the gradient is wanted.
-    amount : float
-        What it may cost, in mu^2.
-    """
-
+    #: Name of the fit.
     fit: str
+    #: Of the round; larger in each round of a fit.
     number: int
+    #: Problem and clip_norm, packed.
     content: list[bytes]
+    #: Where the gradient is wanted.
     w: np.ndarray
+    #: What it may cost, in mu^2.
     amount: float
 
     def digest(self) -> bytes:

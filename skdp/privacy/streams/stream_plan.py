@@ -14,28 +14,16 @@ import numpy as np
 
 @dataclass(frozen=True)
 class StreamPlan:
-    """Plan of a whole stream, fixed so that it can be paid for before any row is read.
+    """Plan of a whole stream, fixed so that it can be paid for before any row is read."""
 
-    Parameters
-    ----------
-    releases : int
-        Number of batches, after each of which there is one answer.
-    clip : float
-        Bound on what one row adds, in units of ``row_norm * max_weight``: positive and finite.
-        Answers are in units of this bound.
-    mechanism : str
-        How running sums are answered: ``'blt'``, ``'toeplitz'`` or ``'tree'`` for the sums with
-        correlated Gaussian noise, ``'gumbel'`` for a vertex of the feasible polytope chosen by
-        Gumbel noise.
-
-    Raises
-    ------
-    ValueError
-        If there is nothing to release or the bound is not positive and finite.
-    """
-
+    #: Number of batches, after each of which there is one answer.
     releases: int
+    #: Bound on what one row adds, in units of ``row_norm * max_weight``: positive and finite.
+    #: Answers are in units of this bound.
     clip: float
+    #: How running sums are answered: ``'blt'``, ``'toeplitz'`` or ``'tree'`` for the sums with
+    #: correlated Gaussian noise, ``'gumbel'`` for a vertex of the feasible polytope chosen by
+    #: Gumbel noise.
     mechanism: str = "blt"
 
     GUMBEL: ClassVar[str] = "gumbel"
@@ -60,20 +48,13 @@ class StreamRequest:
     .. math:: \mathrm{clip}\bigl( (k + 1) \nabla f_i(w) - k \nabla f_i(w_0) \bigr)
 
     with f_i the weighted loss of row i. With ``k = 0`` it is the gradient at w.
-
-    Parameters
-    ----------
-    rows : int
-        Size of the batch, at least 1.
-    w : ndarray
-        Where, in the shape of the problem.
-    before : ndarray, optional
-        The point w_0; needed if k is not 0.
-    index : float, default=0
-        The weight k, not negative.
     """
 
+    #: Size of the batch, at least 1.
     rows: int
+    #: Where, in the shape of the problem.
     w: np.ndarray
+    #: The point w_0; needed if k is not 0.
     before: np.ndarray | None = None
+    #: The weight k, not negative.
     index: float = 0.0

@@ -38,12 +38,6 @@ class StreamOpening:
     The spend is for the whole stream, in which the rows of one person count in ``max_visits``
     batches at most.
 
-    Raises
-    ------
-    ValueError
-        If the mechanism is unknown, a bound cannot be kept in double precision, or the problem has
-        no vertices to choose from.
-
     Guarantees
     ----------
     - Everything that a session with this opening releases is together private at the price of
@@ -165,13 +159,7 @@ class StreamSession(SecretState):
         self._left = opening.plan.releases
 
     def ask(self, request: StreamRequest) -> None:
-        """Open the next batch.
-
-        Raises
-        ------
-        RuntimeError
-            If the batch before is not released, or all declared releases are made.
-        """
+        """Open the next batch."""
         if self._query is not None or not self._left or request.rows < 1:
             raise RuntimeError(
                 "StreamSession.ask needs the batch before released, a release left and at least 1 "
@@ -211,13 +199,7 @@ class StreamSession(SecretState):
         self._query, self.missing = query, missing
 
     def release(self) -> np.ndarray:
-        """The noisy running sum, in the shape of w, or the chosen vertex, an integer array (1,).
-
-        Raises
-        ------
-        RuntimeError
-            If the batch is not complete.
-        """
+        """The noisy running sum, in the shape of w, or the chosen vertex, an integer array (1,)."""
         term, prefix = self._term, self._prefix
         if self._query is None or self.missing or term is None:
             raise RuntimeError(
@@ -275,7 +257,6 @@ class StreamedRows(StreamAnswers):
         self._session, self._pieces = session, self._cut(rows)
 
     def answer(self, request: StreamRequest) -> np.ndarray:
-        """The release after the next ``query.rows`` rows."""
         self._session.ask(request)
         while self._session.missing:
             self._session.read(next(self._pieces))

@@ -44,13 +44,7 @@ class Visits:
         self._kind: Hashable = None
 
     def expect(self, kind: Hashable) -> None:
-        """Refuse a call whose labels are not comparable to those of earlier calls.
-
-        Raises
-        ------
-        ValueError
-            If they are of another kind.
-        """
+        """Refuse a call whose labels are not comparable to those of earlier calls."""
         self._kind = one_kind(self._kind, kind)
 
     def admit(self, labels: list[Hashable], parts: int | Iterable[int]) -> np.ndarray:
@@ -185,13 +179,7 @@ class Call:
 def epsilon_of_share(
     calculus: Calculus, epsilon: float, delta: float, shares: int, max_visits: int
 ) -> float:
-    """The epsilon, at the same delta, of a budget of which so many make up the whole in mu^2.
-
-    Raises
-    ------
-    ValueError
-        If a share is so small that its delta alone is enough for it.
-    """
+    """The epsilon, at the same delta, of a budget of which so many make up the whole in mu^2."""
     share = calculus.epsilon(calculus.limit(epsilon, delta) / shares, delta) * _ROUND_DOWN
     if not share > 0:
         raise ValueError(
