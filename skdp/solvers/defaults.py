@@ -139,8 +139,8 @@ class PreconditionedGD:
     SCORE_NOISE_OF_RARE, MORE_SCORE_NOISE_OF_BALANCED = 1.0, 0.5
     MEMORIES, AHEAD, LONGEST_STEP = 10.0, 1.35, 100.0
     # n mu below which gradients of two classes are so noisy that noise counts more than the bias of
-    # a clip; and noise in the score of a typical row there, for balanced classes. Set on lending_club
-    # at epsilon .1, and on 10,000 simulated rows with 10 % positives.
+    # a clip; and noise in the score of a typical row there, for balanced classes. Set on
+    # lending_club at epsilon .1, and on 10,000 simulated rows with 10 % positives.
     WEAK_EVIDENCE, SCORE_NOISE_IF_WEAK = 600.0, 3.0
     # Steps grow by a factor while the latest gradients agree by so many standard deviations of
     # their noise, up to so much noise in scores, and are halved where one points back as clearly.
@@ -168,8 +168,8 @@ class TrackedGD:
     # Largest noise of a count, as a share of the rows, at which counts are used.
     VISIBLE_NOISE = 1 / 12
     # Steps in the user's coordinates, and in good ones: as many as there is evidence for, for what
-    # many short steps do a few do with momentum. With 20 and 32 at the least, skewed_target lost .05
-    # and .014 of an R2 of .10 at epsilon 4.
+    # many short steps do a few do with momentum. With 20 and 32 at the least, skewed_target lost
+    # .05 and .014 of an R2 of .10 at epsilon 4.
     STEPS, MOST_STEPS, LEAST_STEPS, EVIDENCE_IN_STEPS = 200, 100, 40, 12_400.0
     # How far all steps together go where second moments are known: for directions whose moments
     # exceed those of a tenth of them as far as this, over such a moment, and never further than
@@ -235,7 +235,7 @@ class Temperature:
     # would have more than this multiple of it.
     SLOPE, VARIANCE, DROWNED_VARIANCE = 0.1, 0.25, 0.25
     # n mu, for balanced classes, from which scores of text are about as large as they should be.
-    # Noise makes them too large below, about in inverse proportion, as measured on pairs of newsgroups.
+    # Noise makes them too large below, about in inverse proportion, as measured on newsgroups.
     EVIDENCE_OF_TEXT = 400.0
     # Rare classes flatten the answer, but scores vary among their rows all the same.
     LEAST_CURVATURE = 0.1
@@ -621,8 +621,8 @@ class WideWhitening:
 class IterativeWhitening:
     """Released second moments of the rows, for regressors.
 
-    Measured by defaults.py on tables of numbers, and by published.py; set on the sets of Wang and on
-    simulated ones, at small budgets.
+    Set on the sets of Wang and on simulated ones, at small budgets; measured by defaults.py on tables
+    of numbers, and by published.py.
     """
 
     # Half the spectral norm of the noise, from where an estimate would be more noise than answer.
