@@ -621,8 +621,8 @@ class WideWhitening:
 class IterativeWhitening:
     """Released second moments of the rows, for regressors.
 
-    Set on the sets of Wang and on simulated ones, at small budgets; measured by defaults.py on tables
-    of numbers, and by published.py.
+    Set on the sets of Wang and on simulated ones, at small budgets; measured by defaults.py on
+    tables of numbers, and by published.py.
     """
 
     # Half the spectral norm of the noise, from where an estimate would be more noise than answer.
