@@ -155,8 +155,9 @@ class TrackedGD:
     """
 
     # Share of the rows that is clipped, and what is added over the evidence for each coefficient,
-    # with its limits; and noise of a score beyond which w grows no longer.
-    CLIPPED, CLIPPED_A_UNIT, LEAST_CLIPPED, MOST_CLIPPED = 0.02, 3.9, 0.03, 0.5
+    # with its limits; and noise of a score beyond which w grows no longer. What is added was chosen
+    # on each half of 18 tables for the other, see docs/benchmarks/how_accurate.md.
+    CLIPPED, CLIPPED_A_UNIT, LEAST_CLIPPED, MOST_CLIPPED = 0.02, 8.0, 0.03, 0.5
     SCORE_NOISE = 0.65
     # Shares of mu^2: of the whole for the first clip, of each step for following it.
     FIRST_CLIP_SHARE = 0.01
