@@ -192,9 +192,9 @@ def test_a_constant_is_chosen_on_one_half_of_the_tables_and_reported_on_the_othe
 
 
 def test_a_sweep_tries_values_and_leaves_the_constant_as_it_was(piece, capsys):
-    from skdp.solvers.defaults import PreconditionedGD
+    from skdp.solvers import defaults
 
-    before = PreconditionedGD.SCORE_NOISE
+    before = defaults.PreconditionedGD.SCORE_NOISE
     sweep = [
         "--sweep",
         "PreconditionedGD.SCORE_NOISE",
@@ -204,7 +204,7 @@ def test_a_sweep_tries_values_and_leaves_the_constant_as_it_was(piece, capsys):
         "sure_labels",
     ]
     piece("defaults").main([*sweep, "--epsilons", "8", "--splits", "1"])
-    assert before == PreconditionedGD.SCORE_NOISE
+    assert before == defaults.PreconditionedGD.SCORE_NOISE
     # With steps of no length nothing is learned.
     said = capsys.readouterr().out
     assert re.search(r"^\| 1e-09 \| \+\d\d\S* .* \| \+\d\d", said, re.M), said
