@@ -176,6 +176,40 @@ def test_defaults_are_compared_with_those_of_a_revision(piece, capsys):
     assert re.search(r"^\| wine \| log-loss \| 1 \| \S+ \| [+-]\S+ \| [+-].*`.*\|", said, re.M)
 
 
+def test_a_constant_is_chosen_on_one_half_of_the_tables_and_reported_on_the_other(piece):
+    tables = "abcd"
+
+    def losses(*ratios):
+        return {(t, 1.0, 0): 0.5 * r for t, r in zip(tables, ratios, strict=True)}
+
+    tried = {1.0: losses(1, 1, 1, 1), 2.0: losses(0.9, 1.1, 0.9, 1.1)}
+    rows, chosen = piece("defaults").both_ways(tried[1.0], tried)
+    assert rows[1] == ["2", "-10.54 ± 0.00", "+9.53 ± 0.00"]
+    assert chosen == [
+        "chosen on half 0: 2, elsewhere +9.53",
+        "chosen on half 1: 1, elsewhere +0.00",
+    ]
+
+
+def test_a_sweep_tries_values_and_leaves_the_constant_as_it_was(piece, capsys):
+    from skdp.solvers import defaults
+
+    before = defaults.PreconditionedGD.SCORE_NOISE
+    sweep = [
+        "--sweep",
+        "PreconditionedGD.SCORE_NOISE",
+        "1e-9",
+        "--tables",
+        "classes",
+        "sure_labels",
+    ]
+    piece("defaults").main([*sweep, "--epsilons", "8", "--splits", "1"])
+    assert before == defaults.PreconditionedGD.SCORE_NOISE
+    # With steps of no length nothing is learned.
+    said = capsys.readouterr().out
+    assert re.search(r"^\| 1e-09 \| \+\d\d\S* .* \| \+\d\d", said, re.M), said
+
+
 def test_command_line_runs_in_pieces_and_reports(piece, tmp_path, capsys):
     defaults = piece("defaults")
     out = str(tmp_path / "r.json")
@@ -212,6 +246,27 @@ def test_defaults_that_are_behind_are_marked_in_published_tables(piece):
     cell = piece("results").Cell(0.2, 0.01, 10)
     assert published.marked(cell, 0.18, larger_is_better=False).endswith("▼")
     assert published.marked(cell, 0.19, larger_is_better=False) == "0.200 ± 0.010"
+    # What lacks of 1 counts.
+    near = piece("results").Cell(0.992, 0.0, 10)
+    assert published.marked(near, 0.997).endswith("▼")
+
+
+def test_methods_written_down_from_papers_learn_and_are_refused_where_they_say(piece):
+    methods = piece("by_description")
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((20_000, 3))
+    y = X @ [1.0, -2.0, 3.0] + 0.1 * rng.standard_normal(20_000)
+    assert np.allclose(methods.tukey(X, y, 1.0, 1e-5, rng).coef, [1, -2, 3, 0], atol=0.05)
+    # A hundred models are too few for the test of stability.
+    assert not methods.tukey(X, y, 0.1, 1e-5, rng, n_models=100).coef.any()
+    X, y = X / np.linalg.norm(X, axis=1, keepdims=True), np.clip(y / 10, -1, 1)
+    exact = np.linalg.lstsq(np.column_stack([X, np.ones(len(y))]), y, rcond=None)[0]
+    mixed = methods.iterative_hessian_mixing(X, y, 4.0, 1e-6, rng)
+    assert np.allclose(mixed.coef, exact, atol=0.05)
+    # Its privacy costs what was asked for: noise of one gradient by an integral of the loss.
+    sd, z = methods._gaussian(1.0, 1e-5), rng.standard_normal(2_000_000)
+    loss = (z / sd) + 0.5 / sd**2
+    assert np.maximum(0, 1 - np.exp(1.0 - loss)).mean() < 2e-5
 
 
 def test_minima_of_the_solver_matrix_are_those_of_scikit_learn(piece, tiny):

@@ -10,8 +10,13 @@ more than .003 in log-loss or accuracy or .005 in AUC or R2, cells that were bet
 than two standard errors, and cells that are worse than class frequencies or the mean by more than
 two standard errors and 5 % in log-loss or squared error.
 
+With ``--sweep`` a constant of skdp.solvers.defaults takes other values. The best is chosen on one
+half of the tables and reported on the other, both ways, as the mean change of log-loss or of
+squared error from the value in the tree, over the tables of the half and their budgets.
+
     python examples/benchmarks/defaults.py --tables flights adult --epsilons 1 4 --splits 3 --others
     python examples/benchmarks/defaults.py --against main --half 0
+    python examples/benchmarks/defaults.py --sweep TrackedGD.NOISE_RATIO .5 1 2 --tables bike pol
     python examples/benchmarks/defaults.py --methods all --tables digits --out results.json
     python examples/benchmarks/defaults.py --report results.json more.json
     python examples/benchmarks/defaults.py --report results.json --fill PAGE
@@ -35,6 +40,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import methods
+import numpy as np
 import report
 import results
 from joblib import Parallel, delayed
@@ -43,6 +49,7 @@ from sklearn.model_selection import train_test_split
 from suite import RARE, SETS, SMALL
 
 from skdp.exceptions import BudgetWarning
+from skdp.solvers import defaults as tuned
 
 EPSILONS = (0.1, 0.5, 1.0, 2.0, 4.0)
 FIRST_SEED = 9000
@@ -120,6 +127,67 @@ def run_revision(revision, names, args):
         return [replace(f, method="before") for f in results.read([out])]
 
 
+def seeds_of(name, args):
+    """Numbers of the splits of a table."""
+    return range(args.first, args.first + args.splits * (4 if name in SMALL else 1))
+
+
+def losses(fits):
+    """``{(table, epsilon, seed): log-loss or squared error}``, in any unit."""
+    return {
+        (f.data, f.epsilon, f.seed): f.scores.get("log_loss", 1 - f.scores.get("r2", 1.0))
+        for f in fits
+    }
+
+
+def both_ways(shipped, tried):
+    """Rows of a table: a value, its changes on both halves, and those of what a half would choose.
+
+    ``tried`` are the losses of each value. Changes are logarithms of ratios to ``shipped``, in
+    percent, first of each table, whose mean over splits and budgets counts as one number.
+    """
+    names = list(dict.fromkeys(name for name, _, _ in shipped))
+    halves = names[0::2], names[1::2]
+
+    def change(value, half):
+        logs = {k: 100 * np.log(loss / shipped[k]) for k, loss in tried[value].items()}
+        return results.cell([np.mean([v for k, v in logs.items() if k[0] == n]) for n in half])
+
+    found = {value: [change(value, half) for half in halves] for value in tried}
+    chosen = [min(found, key=lambda value, i=i: found[value][i].mean) for i in (0, 1)]
+    rows = [
+        [f"{value:g}", *(f"{c.mean:+.2f} ± {c.error:.2f}" for c in found[value])] for value in found
+    ]
+    marks = [
+        f"chosen on half {i}: {chosen[i]:g}, elsewhere {found[chosen[i]][1 - i].mean:+.2f}"
+        for i in (0, 1)
+    ]
+    return rows, marks
+
+
+def sweep(constant, values, names, args):
+    """Print what other values of a constant change, chosen on one half of tables for the other."""
+    rule, _, name = constant.partition(".")
+    group = getattr(tuned, rule)
+    before = getattr(group, name)
+    values = [type(before)(value) for value in values]
+    tried = {}
+    for value in dict.fromkeys([before, *values]):
+        setattr(group, name, value)
+        try:
+            fits = [
+                fit
+                for table in names
+                for fit in run(table, seeds_of(table, args), args.epsilons, ["skdp"], 1)[0]
+            ]
+        finally:
+            setattr(group, name, before)
+        tried[value] = losses(fits)
+    rows, marks = both_ways(tried[before], tried)
+    print(report.grid([f"{constant}, {before:g} in the tree", "half 0, %", "half 1, %"], rows))
+    print("\n" + "; ".join(marks))
+
+
 def parse(arguments):
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--tables", nargs="+", choices=SETS, metavar="NAME", help=", ".join(SETS))
@@ -135,6 +203,7 @@ def parse(arguments):
         action="store_true",
         help="support vector machines, to be kept in a file of their own",
     )
+    parser.add_argument("--sweep", nargs="+", metavar="X", help="a constant and values to try")
     parser.add_argument("--against", metavar="REV", help="the defaults of a revision as well")
     parser.add_argument("--methods", nargs="+", choices=(*methods.NAMES, "all"), default=DEFAULTS)
     parser.add_argument("--jobs", type=int, default=1, help="splits at a time")
@@ -174,6 +243,10 @@ def main(arguments=None):
     names = [name for name in SETS if name in (args.tables or SETS)]
     if args.half is not None:
         names = names[args.half :: 2]
+    if args.sweep:
+        constant, *values = args.sweep
+        sweep(constant, map(float, values), names, args)
+        return
     chosen = [
         name
         for name in methods.NAMES
@@ -181,10 +254,8 @@ def main(arguments=None):
     ]
     everything, notes = [], []
     for name in names:
-        splits = args.splits * (4 if name in SMALL else 1)
-        seeds = range(args.first, args.first + splits)
         try:
-            fits, note = run(name, seeds, args.epsilons, chosen, args.jobs, args.svm)
+            fits, note = run(name, seeds_of(name, args), args.epsilons, chosen, args.jobs, args.svm)
         except FileNotFoundError as missing:
             notes.append(f"{name}: skipped, {missing}")
             continue

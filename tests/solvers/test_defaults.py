@@ -3,7 +3,7 @@
 import ast
 from pathlib import Path
 
-import skdp.solvers.defaults as defaults
+from skdp.solvers import defaults
 
 # Module-level numbers that no table has anything to say about, by file, with the reason.
 NOT_TUNED = {
