@@ -226,5 +226,6 @@ def test_a_plan_of_a_pipeline_is_that_of_its_model_with_all_columns():
     assert plan.epsilon == made[-1].epsilon
     target = TransformedTargetRegressor(Ridge(), func=np.log1p, inverse_func=np.expm1)
     assert skdp.plan(privatize(target, epsilon=1.0), N, 3).n_features == 3
+    assert skdp.plan(behind, N, 3, epsilon=1.0, classes=[0, 1]).n_features == 10
     with pytest.raises(ValueError, match=r"Pass what skdp\.privatize makes of it"):
-        skdp.plan(behind, N, 3)
+        skdp.plan(made[0], N, 3)

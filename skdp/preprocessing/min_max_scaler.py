@@ -9,7 +9,7 @@ import numpy as np
 from ..privacy.oracle import Oracle
 from ..problem.column_bounds import ColumnScaling
 from ..validation import PAIR, SCALERS, keep_parameters, with_advice
-from .ranged_transformer import RangedTransformer, ranges_of_all
+from .ranged_transformer import RangedTransformer
 from .scaler import Scaler, checked_range
 
 
@@ -33,8 +33,8 @@ class DPMinMaxScaler(Scaler, RangedTransformer):
         The range.
     bounds : (low, high) or mapping, optional
         Wide bounds that are known without the data, between which to search; each a number for all
-        features or one for each feature; or a dictionary of pairs (low, high) by column name. Where
-        the data fill known bounds, ``BoundsScaler`` is free.
+        features or one for each feature; or a dictionary of pairs (low, high) of some of them by
+        column name. Where the data fill known bounds, ``BoundsScaler`` is free.
     clip : bool, default=True
         Whether ``transform`` clips to the range.
     adjacency : {'replace_one', 'zero_out'}, default='replace_one'
@@ -129,9 +129,14 @@ class DPMinMaxScaler(Scaler, RangedTransformer):
         super()._settle()
 
     def _learn(self, oracle: Oracle, n_samples: int) -> None:
-        # Bounds that are given hold the ranges, which are found all the same.
-        known = None if self.bounds is None else self._given_bounds(self.bounds)
-        found = ranges_of_all(oracle, oracle.budget, n_samples, self.n_features_in_, within=known)
+        found, unknown = self._known_bounds()
+        known, left = tuple(set(range(self.n_features_in_)) - set(unknown)), self.n_features_in_
+        for columns, within in ((unknown, False), (known, True)):
+            if columns:
+                # Bounds that are given hold the ranges, which are found all the same.
+                part = oracle.budget.fraction(len(columns) / left)
+                found = self._ranges_of(oracle, part, n_samples, found, columns, within=within)
+                left -= len(columns)
         a, b = checked_range(type(self).__name__, self.feature_range)
         self.data_min_, self.data_max_ = found.low, found.high
         self.data_range_ = 2 * found.half_width
