@@ -164,7 +164,7 @@ class Columns(NamedTuple):
 
     @property
     def kept_apart(self) -> Columns:
-        """The same facts where what follows may depend on units."""
+        """Facts of these columns where what follows may depend on units."""
         return self._replace(scaled_later=False, units_forgotten=False)
 
     @property
