@@ -25,10 +25,7 @@ class DPMinMaxScaler(Scaler, RangedTransformer):
 
     Parameters
     ----------
-    epsilon : float, default=1.0
-        Budget of this step alone; a model behind it has its own. ``float('inf')`` adds no noise.
-    delta : float, optional
-        Slack, the smaller of 1e-5 and n^-1.1 for n rows by default.
+    {epsilon, delta}
     feature_range : (float, float), default=(0.0, 1.0)
         The range.
     bounds : (low, high) or mapping, optional
@@ -37,10 +34,7 @@ class DPMinMaxScaler(Scaler, RangedTransformer):
         column name. Where the data fill known bounds, ``BoundsScaler`` is free.
     clip : bool, default=True
         Whether ``transform`` clips to the range.
-    adjacency : {'replace_one', 'zero_out'}, default='replace_one'
-        When data sets count as neighbours; the promise of the model behind should be the same.
-    random_state : int, RandomState, Generator or None, default=None
-        Anything but None makes the noise reproducible, and warns: for tests only.
+    {adjacency, random_state}
 
     Attributes
     ----------
@@ -50,19 +44,11 @@ class DPMinMaxScaler(Scaler, RangedTransformer):
         The distances between them.
     scale_, min_ : ndarray of shape (`n_features_in_`,)
         ``z = x * scale_ + min_``, before clipping.
-    n_samples_seen_ : int
-        Number of rows.
-    delta_ : float
-        Slack of the guarantee: ``delta``, or what it is by default.
+    {n_samples_seen_, delta_}
     privacy_spent_ : PrivacySpent
         What ``fit`` has spent: (0, 0) if the budget is so small for the number of rows that nothing
         would have been found and nothing was asked, which is said by a warning.
-    privacy_ledger_ : tuple of Event
-        The releases behind it.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of features, if X has any.
+    {privacy_ledger_, n_features_in_, feature_names_in_}
 
     See Also
     --------

@@ -62,18 +62,12 @@ class DPSimpleImputer(RangedTransformer):
         taken within, given or found, to which they are clipped: from 0 to 1 where bounds begin at
         0, and from -1 to 1 otherwise. Ranges are found here once for all later steps then, with 85
         percent of the budget.
-    epsilon : float, default=1.0
-        Budget of this step alone; a model behind it has its own. ``float('inf')`` adds no noise.
-    delta : float, optional
-        Slack, the smaller of 1e-5 and n^-1.1 for n rows by default.
+    {epsilon, delta}
     bounds : (low, high) or mapping, optional
         For means and medians, known without the data: each a number for all features or one for
         each feature; or a dictionary of pairs (low, high) by column name. Of columns that it leaves
         out, or all if it is None, an interval is found with half of the budget.
-    adjacency : {'replace_one', 'zero_out'}, default='replace_one'
-        When data sets count as neighbours; the promise of the model behind should be the same.
-    random_state : int, RandomState, Generator or None, default=None
-        Anything but None makes the noise reproducible, and warns: for tests only.
+    {adjacency, random_state}
 
     Attributes
     ----------
@@ -82,18 +76,8 @@ class DPSimpleImputer(RangedTransformer):
     bounds_ : tuple of ndarray or None
         Low and high ends within which means or medians were taken, each of shape
         (`n_features_in_`,).
-    n_samples_seen_ : int
-        Number of rows.
-    delta_ : float
-        Slack of the guarantee: ``delta``, or what it is by default.
-    privacy_spent_ : PrivacySpent
-        What ``fit`` has spent.
-    privacy_ledger_ : tuple of Event
-        The releases behind it.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of features, if X has any.
+    {n_samples_seen_, delta_}
+    {privacy_spent_, privacy_ledger_, n_features_in_, feature_names_in_}
 
     See Also
     --------
