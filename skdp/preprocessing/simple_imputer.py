@@ -205,7 +205,7 @@ class DPSimpleImputer(RangedTransformer):
 
     @property
     def _scaling(self) -> ColumnScaling | None:
-        """What columns are brought to their units by, if they are."""
+        """The map that brings columns to units of their ranges, if they are."""
         if not self.scale:
             return None
         assert self.bounds_ is not None
