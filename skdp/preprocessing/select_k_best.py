@@ -62,7 +62,7 @@ class DPSelectKBest(Invertible, RangedTransformer):
     ----------
     scores_ : ndarray of shape (`n_features_in_`,)
         Size of the noisy covariance of each column, in units of its standard deviation, with the
-        target, in units of half the width of its bounds, which two classes are the ends of. Of more
+        target, in units of half the width of its bounds; two classes count as the bounds. Of more
         classes, the length of the vector of covariances with each.
     {bounds_, n_samples_seen_, delta_}
     {privacy_spent_, privacy_ledger_, n_features_in_, feature_names_in_}

@@ -684,7 +684,7 @@ def _joined(path: str, name: str) -> str:
 
 
 def _scales(thing: Any) -> bool | None:
-    """Tell whether a model brings columns to one scale; None of a step that does not care."""
+    """Tell whether a model brings columns to one scale; None for steps that no scale changes."""
     kind = type(thing)
     # A private choice of columns brings them to one scale by itself, and statistics that fill gaps
     # are in the units of their columns.
