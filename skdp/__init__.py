@@ -15,7 +15,7 @@ from .estimators import (
     load_checkpoint,
     save_checkpoint,
 )
-from .estimators.fit_plan import FitPlan, plan
+from .estimators.fit_plan import FitPlan
 from .estimators.forecast import Plan
 from .estimators.inference import Inference, inference
 from .exceptions import (
@@ -29,7 +29,7 @@ from .exceptions import (
 from .model_selection.evaluation import Evaluation, evaluate
 from .privacy import PrivacySpent
 from .privacy.rows import Chunks
-from .privatization import PrivatizePlan, privatize
+from .privatization import PrivatizePlan, plan, privatize
 from .reporting import (
     PrivacyBudget,
     PrivacyReport,

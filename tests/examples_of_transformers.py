@@ -72,6 +72,8 @@ EXAMPLES = {
         DPSimpleImputer(epsilon=20.0),
         DPSimpleImputer(strategy="median", bounds=(-100.0, 100.0)),
         DPSimpleImputer(strategy="median", epsilon=20.0, adjacency="zero_out"),
+        DPSimpleImputer(epsilon=20.0, scale=True),
+        DPSimpleImputer(strategy="median", bounds={0: (-100.0, 100.0)}, scale=True, epsilon=20.0),
     ],
     DPPCA: [
         DPPCA(bounds=(-100.0, 100.0)),

@@ -6,6 +6,7 @@ import warnings
 import numpy as np
 import pandas as pd
 import pytest
+from frames import polars
 from sklearn.compose import (
     ColumnTransformer,
     TransformedTargetRegressor,
@@ -159,12 +160,27 @@ def test_numbers_that_are_listed_have_a_range_and_truth_has_two_values():
         ([TABLE, {"agee": (17, 90)}], "some about 'agee', which it does not have"),
         ({"fields": [{"title": "age"}]}, "fields that have names"),
         ({"fields": [{"name": "a", "type": "integer", "minimum": 9, "maximum": 1}]}, "'a', got"),
+        ([TABLE, {"age": ["f", "m"]}], "got categories of 'age', which is of type int"),
+        ({"day": {"type": "date", "enum": ["2026-01-01"]}}, "'day', which is of type datetime"),
+        (TABLE[["age", "age"]].dtypes, "different names, got 'age' more than once"),
         (TABLE["age"], "as a fact about 0, got something else of type int"),
     ],
 )
 def test_wrong_facts_are_refused_by_the_name_of_the_column(facts, answer):
     with pytest.raises(ValueError, match=answer):
         privatize(LISTED, epsilon=1.0, classes=[0, 1], facts=facts)
+
+
+def test_types_of_polars_are_those_of_pandas():
+    pl = polars()
+    table = pl.DataFrame(
+        {name: TABLE[name].to_list() for name in TABLE},
+        schema_overrides={"job": pl.Categorical},
+    ).with_columns(member=pl.col("age") > 40)
+    made = privatize(SELECTED, epsilon=2.0, classes=[0, 1], facts=[table, KNOWN])
+    numbers, others = (columns for _, _, columns in made[0].transformers)
+    assert (numbers, others) == (["age", "hours"], ["sex", "job", "member"])
+    assert made.fit(table, Y).predict(table).shape == (N,)
 
 
 def test_a_file_that_is_no_schema_is_refused(tmp_path):
@@ -226,5 +242,6 @@ def test_a_plan_of_a_pipeline_is_that_of_its_model_with_all_columns():
     assert plan.epsilon == made[-1].epsilon
     target = TransformedTargetRegressor(Ridge(), func=np.log1p, inverse_func=np.expm1)
     assert skdp.plan(privatize(target, epsilon=1.0), N, 3).n_features == 3
+    assert skdp.plan(behind, N, 3, epsilon=1.0, classes=[0, 1]).n_features == 10
     with pytest.raises(ValueError, match=r"Pass what skdp\.privatize makes of it"):
-        skdp.plan(behind, N, 3)
+        skdp.plan(made[0], N, 3)

@@ -1,6 +1,7 @@
 """Pipelines for raw tables become private as people write them, within one budget."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -8,13 +9,16 @@ import pytest
 from sklearn.compose import ColumnTransformer, make_column_selector
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 from sklearn.impute import SimpleImputer
-from sklearn.linear_model import Lasso, LogisticRegression, Ridge
+from sklearn.linear_model import Lasso, LogisticRegression, Ridge, SGDClassifier
 from sklearn.model_selection import GridSearchCV
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import (
+    FunctionTransformer,
     KBinsDiscretizer,
     OneHotEncoder,
     OrdinalEncoder,
+    PolynomialFeatures,
     PowerTransformer,
     QuantileTransformer,
     RobustScaler,
@@ -109,11 +113,69 @@ def test_facts_take_over_what_steps_would_have_found():
     whole = make_pipeline(OneHotEncoder(), LogisticRegression())
     made_of_all = privatize(whole, epsilon=1.0, classes=[0, 1], facts={"sex": ["f", "m"]})
     assert made_of_all[0].categories == {"sex": ["f", "m"]}
-    # The model knows one range, of the first column, and finds the other.
-    assert made[-1].data_bounds == {0: (17.0, 90.0), 1: None}
+    # Of the first column the range is known, and the imputer finds that of the other.
+    assert (numbers[0].bounds, numbers[0].scale) == ({0: (17.0, 90.0), 1: None}, True)
+    assert made[-1].data_bounds == (-1.0, 1.0)
     made = privatize(script(), epsilon=1.0, classes=[0, 1], facts=FACTS["all"])
     assert type(made[0].transformers[1][1]) is OneHotEncoder
     assert made[-1].data_bounds == (-1.0, 1.0)
+
+
+GAPS = SimpleImputer(strategy="median")
+
+
+@pytest.mark.parametrize("facts", ["none", "types", "some"])
+@pytest.mark.parametrize(
+    ("steps", "model"),
+    [
+        ((GAPS, StandardScaler()), LogisticRegression()),
+        ((GAPS,), Ridge()),
+        ((GAPS, RobustScaler()), Lasso()),
+        ((SimpleImputer(add_indicator=True), PowerTransformer()), LogisticRegression()),
+        ((StandardScaler(), GAPS, SplineTransformer()), LogisticRegression()),
+        ((QuantileTransformer(), GAPS), LogisticRegression()),
+        ((StandardScaler(), GAPS), LogisticRegression()),
+        ((GAPS, StandardScaler()), SGDClassifier(penalty="l1")),
+    ],
+)
+def test_each_range_is_paid_once_by_all_steps_together(steps, model, facts):
+    about = (
+        {"classes": [0, 1]} if hasattr(model, "decision_function") else {"target_bounds": (0, 1)}
+    )
+    numbers, given = X[["age", "income"]], FACTS[facts]
+    if facts != "none":
+        given = numbers.dtypes if facts == "types" else [numbers, {"age": (17, 90)}]
+    made = quiet(privatize, make_pipeline(*steps, model), epsilon=1.0, facts=given, **about)
+    quiet(made.fit, numbers, Y)
+    ledgers = [part.privacy_ledger_ for _, part in made.steps if hasattr(part, "privacy_ledger_")]
+    votes = [event for ledger in ledgers for event in ledger if event.query == "magnitude_votes"]
+    assert sum(event.count for event in votes) == 1
+
+
+def test_units_stay_where_a_later_step_depends_on_them():
+    for behind in (FunctionTransformer(np.log1p), PolynomialFeatures()):
+        made = quiet(
+            privatize, make_pipeline(GAPS, behind, Ridge()), epsilon=1.0, target_bounds=(0, 1)
+        )
+        assert not made[0].scale
+
+
+def test_a_plan_of_a_script_says_what_it_lacks_and_counts_the_ranges_in_front():
+    about = {"epsilon": 1.0, "classes": [0, 1]}
+    plan = skdp.plan(script(), N, 4, facts=FACTS["some"], **about)
+    assert isinstance(plan, skdp.FitPlan)
+    assert any("'income': (low, high)" in said for said in plan.missing_facts)
+    made = privatize(script(), facts=FACTS["some"], **about)
+    assert replace(plan, missing_facts=()) == skdp.plan(made, N, 4)
+    assert plan.ranges_in_front[0] == 1
+    assert all(fact in str(plan) for fact in plan.missing_facts)
+    assert not skdp.plan(script(), N, 4, facts=FACTS["all"], **about).missing_facts
+    few = skdp.plan(script(), 300, 4, facts=FACTS["types"], epsilon=0.3, classes=[0, 1])
+    assert few._outlook() != replace(few, ranges_in_front=(0, np.inf))._outlook()
+    with pytest.raises(ValueError, match="no private counterpart"):
+        skdp.plan(make_pipeline(StandardScaler(), KNeighborsClassifier()), N, 4)
+    with pytest.raises(TypeError, match="facts"):
+        skdp.plan(made, N, 4, facts=FACTS["all"])
 
 
 def test_the_plan_says_by_name_of_column_what_a_missing_fact_costs():

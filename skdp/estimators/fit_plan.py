@@ -93,6 +93,12 @@ class FitPlan(PrivacyTerms):
     in_front : tuple of str
         Private steps in front of the model, if it is in a pipeline; the budget and the number of
         features are those of the model.
+    ranges_in_front : (int, float)
+        Number of columns whose ranges one of these finds for the model, and the standard deviations
+        by which the least visible stands out of the noise.
+    missing_facts : tuple of str
+        Public facts that nobody has given, and what each would save, of a script that has been made
+        private for this plan.
     """
 
     estimator: str
@@ -110,6 +116,8 @@ class FitPlan(PrivacyTerms):
     scaled: bool
     assumption: str | None
     in_front: tuple[str, ...] = ()
+    ranges_in_front: tuple[int, float] = (0, inf)
+    missing_facts: tuple[str, ...] = ()
 
     def stage(self, kind: type[Kind]) -> Kind | None:
         """The stage of a kind, if the fit has one.
@@ -167,6 +175,9 @@ class FitPlan(PrivacyTerms):
             f"  noise: {sums} ({type(self.calculus).__name__})",
             f"  {self._outlook()}",
         ]
+        if self.missing_facts:
+            lines.append("  worth passing, if known without looking at the rows:")
+            lines += [f"    {fact}" for fact in self.missing_facts]
         return "\n".join(lines)
 
     def hopeless(self) -> str | None:
@@ -194,7 +205,10 @@ class FitPlan(PrivacyTerms):
         unknown = [name for name, _ in self.bounds if name in ("data_norm", "target_bounds")]
         assert self.n_samples is not None
         ranges = self.stage(ColumnRanges)
-        searched = 0 if ranges is None else voting(len(ranges.columns), codes=ranges.codes)
+        searched, evidence = self.ranges_in_front
+        if ranges is not None:
+            searched += voting(len(ranges.columns), codes=ranges.codes)
+            evidence = min(evidence, ranges.evidence)
         return Plan(
             # Joint clips are longer by the root of the number of targets, and noise with them.
             n_samples=max(2, round(self.n_samples / sqrt(self.n_targets or 1))),
@@ -208,7 +222,7 @@ class FitPlan(PrivacyTerms):
             unknown_targets="target_bounds" in unknown,
             bounds_share=min(sum(share for _, share in self.bounds), tuned.MOST_BOUND_SHARE),
             unknown_ranges=searched / self.n_features,
-            evidence_of_ranges=inf if ranges is None else ranges.evidence,
+            evidence_of_ranges=evidence,
         )
 
     def _outlook(self) -> str:
@@ -396,6 +410,7 @@ def plan(
     n_targets: int | None = ...,
     sites: Any = ...,
     privacy_unit: bool = ...,
+    **of_a_script: Any,
 ) -> FitPlan: ...
 
 
@@ -405,7 +420,9 @@ def plan(*args: Any, **facts: Any) -> Plan | FitPlan:
     ``plan(n_samples, n_features, ...)`` forecasts whether learning is realistic. ``plan(model,
     n_samples, n_features, ...)`` says in addition how ``model.fit`` is going to go about such
     rows: what it pays for first, which solver it takes, and how noise is added up. That is the
-    very plan that the fit will follow and leave as ``plan_``.
+    very plan that the fit will follow and leave as ``plan_``. ``plan(script, n_samples, n_features,
+    facts=..., ...)`` of a model or pipeline of scikit-learn's plans what :func:`skdp.privatize`
+    makes of it, and says what each fact that is missing costs.
 
     The forecast rests on one number, the length of the noise in the mean gradient compared with the
     longest gradient that a row can have, were the whole budget spent on it: ``a sqrt(p) / (n mu)``
@@ -452,6 +469,10 @@ def plan(*args: Any, **facts: Any) -> Plan | FitPlan:
         - ``sites``, array-like, optional: as passed to ``fit``.
         - ``privacy_unit``, bool, default=False: whether ``fit`` gets ``privacy_unit``, so that
           ``n_samples`` is the number of different labels.
+
+        For an estimator of scikit-learn's in addition ``epsilon``, default=1.0, ``delta``,
+        ``facts``, ``target``, ``target_bounds``, ``shares`` and ``adjacency``, as for
+        :func:`skdp.privatize`.
 
     Returns
     -------
@@ -524,7 +545,9 @@ def _plan_of_fit(
         kind |= {"n_targets": n_targets, "privacy_unit": privacy_unit}
         of_model = _plan_of_fit(inner.model, n_samples, inner.n_features, **kind)
         said = "; ".join(filter(None, (of_model.assumption, inner.assumption))) or None
-        return replace(of_model, in_front=inner.spending, assumption=said)
+        return replace(
+            of_model, assumption=said, in_front=inner.spending, ranges_in_front=inner.evidence
+        )
     name = type(model).__name__
     if n_targets is not None:
         require("n_targets", n_targets, Integral, 1, inf)

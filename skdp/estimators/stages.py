@@ -18,9 +18,9 @@ import numpy as np
 from ..exceptions import warn_user
 from ..preprocessing.column_ranges import (
     BLIND,
-    POOR,
     ROUGH,
     evidence_of,
+    outlook_of,
     private_column_ranges,
     share_of_ranges,
     voting,
@@ -325,9 +325,7 @@ class ColumnRanges(Stage):
     @property
     def outlook(self) -> str:
         """Words on what public facts let expect of it; empty if nearly all will be found."""
-        if self.evidence >= ROUGH:
-            return ""
-        return "most will not be found" if self.evidence < POOR else "a half may not be found"
+        return outlook_of(self.evidence)
 
     def __str__(self) -> str:
         words = f"{self.bound}, up to {self.share:.0%}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
+from math import inf
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +20,7 @@ from ..preprocessing import (
     DPSimpleImputer,
     DPSplineTransformer,
     DPTruncatedSVD,
+    RangedTransformer,
 )
 from ..reporting.verdicts import does_nothing, nested_estimators, spends
 from ..solvers.defaults import Forecast as tuned
@@ -40,12 +42,16 @@ class StepsInFront(NamedTuple):
         Sentences about the other private steps.
     assumption : str or None
         Sentence on what had to be assumed.
+    evidence : (int, float)
+        Number of columns whose ranges a step finds for the model, and the least evidence of these;
+        see :func:`skdp.preprocessing.evidence_of`.
     """
 
     model: Any
     n_features: int
     spending: tuple[str, ...]
     assumption: str | None
+    evidence: tuple[int, float]
 
     @classmethod
     def of(cls, estimator: Any, n_samples: int, n_features: int) -> StepsInFront:
@@ -84,7 +90,7 @@ class StepsInFront(NamedTuple):
         said = [
             f"{many} in each of {k} columns without a list" for many, k in untold.columns.items()
         ]
-        return cls(model, width, spending, "; ".join(said) or None)
+        return cls(model, width, spending, "; ".join(said) or None, untold.evidence)
 
 
 class _Untold:
@@ -100,6 +106,7 @@ class _Untold:
         self._n_samples = n_samples
         # How many columns, by what becomes of them.
         self.columns: Counter[str] = Counter()
+        self.evidence = (0, inf)
 
     def made(self, step: Any, width: int) -> int:
         """Number of columns that a step makes of others."""
@@ -116,6 +123,9 @@ class _Untold:
             parts = [(part, k) for (_, part, _), k in zip(step.transformers, counts, strict=True)]
             parts.append((step.remainder, max(0, width - sum(counts))))
             return sum(self.made(part, k) for part, k in parts if k)
+        if isinstance(step, RangedTransformer) and step._finds_for_all:
+            (many, least), (more, other) = self.evidence, step._evidence(self._n_samples, width)
+            self.evidence = many + more, min(least, other)
         if (listed := getattr(step, "categories", None)) is not None:
             return self._of_categories(step, listed, width)
         if hasattr(step, "n_features"):

@@ -10,9 +10,9 @@ from .column_categories import (
 )
 from .column_quantiles import ColumnDistributions, QuantileLearner, private_column_distributions
 from .column_ranges import (
-    POOR,
     ROUGH,
     evidence_of,
+    outlook_of,
     private_column_moments,
     private_column_ranges,
     private_target_range,
@@ -36,7 +36,6 @@ from .truncated_svd import DPTruncatedSVD
 
 __all__ = [
     "DPPCA",
-    "POOR",
     "ROUGH",
     "BoundsScaler",
     "ColumnDistributions",
@@ -63,6 +62,7 @@ __all__ = [
     "calculus_of_categories",
     "evidence_of",
     "hidden_threshold",
+    "outlook_of",
     "private_column_categories",
     "private_column_distributions",
     "private_column_moments",

@@ -107,6 +107,19 @@ def evidence_of(adjacency: Adjacency, budget: Budget, n_samples: int, n_columns:
     return n_samples * sqrt(budget.amount / max(1, n_columns)) / adjacency.of_histogram()
 
 
+def outlook_of(evidence: float) -> str:
+    """Words on what public facts let expect of a search; empty if nearly all will be found.
+
+    Parameters
+    ----------
+    evidence : float
+        See :func:`evidence_of`.
+    """
+    if evidence >= ROUGH:
+        return ""
+    return "most will not be found" if evidence < POOR else "a half may not be found"
+
+
 def share_of_ranges(adjacency: Adjacency, whole: Budget, n_samples: int, n_columns: int) -> float:
     """Share of a budget that ranges are worth.
 

@@ -9,7 +9,7 @@ import numpy as np
 from ..privacy.oracle import Oracle
 from ..problem.column_bounds import ColumnScaling
 from ..validation import PAIR, SCALERS, keep_parameters, with_advice
-from .ranged_transformer import RangedTransformer, ranges_of_all
+from .ranged_transformer import RangedTransformer
 from .scaler import Scaler, checked_range
 
 
@@ -25,22 +25,16 @@ class DPMinMaxScaler(Scaler, RangedTransformer):
 
     Parameters
     ----------
-    epsilon : float, default=1.0
-        Budget of this step alone; a model behind it has its own. ``float('inf')`` adds no noise.
-    delta : float, optional
-        Slack, the smaller of 1e-5 and n^-1.1 for n rows by default.
+    {epsilon, delta}
     feature_range : (float, float), default=(0.0, 1.0)
         The range.
     bounds : (low, high) or mapping, optional
         Wide bounds that are known without the data, between which to search; each a number for all
-        features or one for each feature; or a dictionary of pairs (low, high) by column name. Where
-        the data fill known bounds, ``BoundsScaler`` is free.
+        features or one for each feature; or a dictionary of pairs (low, high) of some of them by
+        column name. Where the data fill known bounds, ``BoundsScaler`` is free.
     clip : bool, default=True
         Whether ``transform`` clips to the range.
-    adjacency : {'replace_one', 'zero_out'}, default='replace_one'
-        When data sets count as neighbours; the promise of the model behind should be the same.
-    random_state : int, RandomState, Generator or None, default=None
-        Anything but None makes the noise reproducible, and warns: for tests only.
+    {adjacency, random_state}
 
     Attributes
     ----------
@@ -50,19 +44,11 @@ class DPMinMaxScaler(Scaler, RangedTransformer):
         The distances between them.
     scale_, min_ : ndarray of shape (`n_features_in_`,)
         ``z = x * scale_ + min_``, before clipping.
-    n_samples_seen_ : int
-        Number of rows.
-    delta_ : float
-        Slack of the guarantee: ``delta``, or what it is by default.
+    {n_samples_seen_, delta_}
     privacy_spent_ : PrivacySpent
         What ``fit`` has spent: (0, 0) if the budget is so small for the number of rows that nothing
         would have been found and nothing was asked, which is said by a warning.
-    privacy_ledger_ : tuple of Event
-        The releases behind it.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of features, if X has any.
+    {privacy_ledger_, n_features_in_, feature_names_in_}
 
     See Also
     --------
@@ -129,9 +115,14 @@ class DPMinMaxScaler(Scaler, RangedTransformer):
         super()._settle()
 
     def _learn(self, oracle: Oracle, n_samples: int) -> None:
-        # Bounds that are given hold the ranges, which are found all the same.
-        known = None if self.bounds is None else self._given_bounds(self.bounds)
-        found = ranges_of_all(oracle, oracle.budget, n_samples, self.n_features_in_, within=known)
+        found, unknown = self._known_bounds()
+        known, left = tuple(set(range(self.n_features_in_)) - set(unknown)), self.n_features_in_
+        for columns, within in ((unknown, False), (known, True)):
+            if columns:
+                # Bounds that are given hold the ranges, which are found all the same.
+                part = oracle.budget.fraction(len(columns) / left)
+                found = self._ranges_of(oracle, part, n_samples, found, columns, within=within)
+                left -= len(columns)
         a, b = checked_range(type(self).__name__, self.feature_range)
         self.data_min_, self.data_max_ = found.low, found.high
         self.data_range_ = 2 * found.half_width

@@ -61,8 +61,7 @@ class DPOneHotEncoder(PrivateTransformer):
 
     Parameters
     ----------
-    epsilon : float, default=1.0
-        Budget of this step alone; a model behind it has its own. ``float('inf')`` adds no noise.
+    {epsilon}
     delta : float, optional
         Slack, the smaller of 1e-5 and n^-1.1 for n rows by default. A hundredth of it is for the
         threshold. 0 for columns that are given or hashed, of which nothing is asked.
@@ -87,10 +86,7 @@ class DPOneHotEncoder(PrivateTransformer):
         it dense or not by the share of zeros, which depends on the rows.
     dtype : number type, default=float
         Type of the result.
-    adjacency : {'replace_one', 'zero_out'}, default='replace_one'
-        When data sets count as neighbours; the promise of the model behind should be the same.
-    random_state : int, RandomState, Generator or None, default=None
-        Anything but None makes the noise reproducible, and warns: for tests only.
+    {adjacency, random_state}
 
     Attributes
     ----------
@@ -109,16 +105,7 @@ class DPOneHotEncoder(PrivateTransformer):
         Standard deviation of the noise on a count; likewise.
     n_samples_seen_ : int
         Number of rows, or of privacy units.
-    delta_ : float
-        Slack of the guarantee: ``delta``, or what it is by default.
-    privacy_spent_ : PrivacySpent
-        What ``fit`` has spent.
-    privacy_ledger_ : tuple of Event
-        The releases behind it.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of features, if X has any.
+    {delta_, privacy_spent_, privacy_ledger_, n_features_in_, feature_names_in_}
 
     See Also
     --------

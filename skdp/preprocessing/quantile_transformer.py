@@ -30,18 +30,9 @@ class DPQuantileTransformer(Invertible, QuantileLearner):
         lie evenly.
     output_distribution : {'uniform', 'normal'}, default='uniform'
         Distribution of what comes out.
-    epsilon : float, default=1.0
-        Budget of this step alone; a model behind it has its own. ``float('inf')`` adds no noise.
-    delta : float, optional
-        Slack, the smaller of 1e-5 and n^-1.1 for n rows by default.
-    bounds : (low, high) or mapping, optional
-        Each a number for all features or one for each feature, known without the data; or a
-        dictionary of pairs (low, high) by column name. None finds an interval for each feature with
-        three tenths of the budget.
-    adjacency : {'replace_one', 'zero_out'}, default='replace_one'
-        When data sets count as neighbours; the promise of the model behind should be the same.
-    random_state : int, RandomState, Generator or None, default=None
-        Anything but None makes the noise reproducible, and warns: for tests only.
+    {epsilon, delta, bounds}
+        with three tenths of the budget.
+    {adjacency, random_state}
 
     Attributes
     ----------
@@ -51,20 +42,8 @@ class DPQuantileTransformer(Invertible, QuantileLearner):
         The quantiles.
     references_ : ndarray of shape (`n_quantiles_`,)
         The shares of rows that they leave below.
-    bounds_ : tuple of ndarray
-        Low and high ends that were used, given or found, each of shape (`n_features_in_`,).
-    n_samples_seen_ : int
-        Number of rows.
-    delta_ : float
-        Slack of the guarantee: ``delta``, or what it is by default.
-    privacy_spent_ : PrivacySpent
-        What ``fit`` has spent.
-    privacy_ledger_ : tuple of Event
-        The releases behind it.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of features, if X has any.
+    {bounds_, n_samples_seen_, delta_}
+    {privacy_spent_, privacy_ledger_, n_features_in_, feature_names_in_}
 
     See Also
     --------

@@ -40,18 +40,9 @@ class DPSplineTransformer(Delegating, QuantileLearner):
         Whether all splines are kept, which sum to 1; else the last of each feature is left out.
     handle_missing : {'error', 'zeros'}, default='error'
         Whether missing values are refused, or are left out of the counts and all splines are 0.
-    epsilon : float, default=1.0
-        Budget of this step alone; a model behind it has its own. ``float('inf')`` adds no noise.
-    delta : float, optional
-        Slack, the smaller of 1e-5 and n^-1.1 for n rows by default.
-    bounds : (low, high) or mapping, optional
-        Each a number for all features or one for each feature, known without the data; or a
-        dictionary of pairs (low, high) by column name. None finds an interval for each feature with
-        three tenths of the budget, or all of it for knots that are evenly spaced.
-    adjacency : {'replace_one', 'zero_out'}, default='replace_one'
-        When data sets count as neighbours; the promise of the model behind should be the same.
-    random_state : int, RandomState, Generator or None, default=None
-        Anything but None makes the noise reproducible, and warns: for tests only.
+    {epsilon, delta, bounds}
+        with three tenths of the budget, or all of it for knots that are evenly spaced.
+    {adjacency, random_state}
 
     Attributes
     ----------
@@ -59,20 +50,8 @@ class DPSplineTransformer(Delegating, QuantileLearner):
         The knots, which increase visibly even where all rows have one value.
     n_features_out_ : int
         Number of splines of all features.
-    bounds_ : tuple of ndarray
-        Low and high ends that were used, given or found, each of shape (`n_features_in_`,).
-    n_samples_seen_ : int
-        Number of rows.
-    delta_ : float
-        Slack of the guarantee: ``delta``, or what it is by default.
-    privacy_spent_ : PrivacySpent
-        What ``fit`` has spent.
-    privacy_ledger_ : tuple of Event
-        The releases behind it.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of features, if X has any.
+    {bounds_, n_samples_seen_, delta_}
+    {privacy_spent_, privacy_ledger_, n_features_in_, feature_names_in_}
 
     See Also
     --------

@@ -26,14 +26,8 @@ class DPStandardScaler(Scaler, RangedTransformer):
 
     Parameters
     ----------
-    epsilon : float, default=1.0
-        Budget of this step alone; a model behind it has its own. ``float('inf')`` adds no noise.
-    delta : float, optional
-        Slack, the smaller of 1e-5 and n^-1.1 for n rows by default.
-    bounds : (low, high) or mapping, optional
-        Each a number for all features or one for each feature, known without the data; or a
-        dictionary of pairs (low, high) by column name. None finds an interval for each feature that
-        holds nearly all rows, with up to a half of the budget.
+    {epsilon, delta, bounds}
+        with up to a half of the budget.
     with_mean : bool, default=True
         Whether to centre. Sparse rows need False.
     with_std : bool, default=True
@@ -42,10 +36,7 @@ class DPStandardScaler(Scaler, RangedTransformer):
         Whether ``transform`` clips features to the bounds that the moments were taken within. A
         private linear model shortens rows that are long, with all of their features, so that a
         single wild value would hide the others.
-    adjacency : {'replace_one', 'zero_out'}, default='replace_one'
-        When data sets count as neighbours; the promise of the model behind should be the same.
-    random_state : int, RandomState, Generator or None, default=None
-        Anything but None makes the noise reproducible, and warns: for tests only.
+    {adjacency, random_state}
 
     Attributes
     ----------
@@ -55,20 +46,8 @@ class DPStandardScaler(Scaler, RangedTransformer):
         Released variances about them, at least what noise leaves to see; None without scaling.
     scale_ : ndarray of shape (`n_features_in_`,) or None
         Roots of the variances; None without scaling.
-    bounds_ : tuple of ndarray
-        Low and high ends that were used, given or found, each of shape (`n_features_in_`,).
-    n_samples_seen_ : int
-        Number of rows.
-    delta_ : float
-        Slack of the guarantee: ``delta``, or what it is by default.
-    privacy_spent_ : PrivacySpent
-        What ``fit`` has spent.
-    privacy_ledger_ : tuple of Event
-        The releases behind it.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of features, if X has any.
+    {bounds_, n_samples_seen_, delta_}
+    {privacy_spent_, privacy_ledger_, n_features_in_, feature_names_in_}
 
     See Also
     --------

@@ -24,18 +24,9 @@ class DPTruncatedSVD(ComponentsLearner):
     ----------
     n_components : int, default=2
         Number of components.
-    epsilon : float, default=1.0
-        Budget of this step alone; a model behind it has its own. ``float('inf')`` adds no noise.
-    delta : float, optional
-        Slack, the smaller of 1e-5 and n^-1.1 for n rows by default.
-    bounds : (low, high) or mapping, optional
-        Each a number for all features or one for each feature, known without the data; or a
-        dictionary of pairs (low, high) by column name. None finds an interval for each feature with
-        a quarter of the budget.
-    adjacency : {'replace_one', 'zero_out'}, default='replace_one'
-        When data sets count as neighbours; the promise of the model behind should be the same.
-    random_state : int, RandomState, Generator or None, default=None
-        Anything but None makes the noise reproducible, and warns: for tests only.
+    {epsilon, delta, bounds}
+        with a quarter of the budget.
+    {adjacency, random_state}
 
     Attributes
     ----------
@@ -47,20 +38,8 @@ class DPTruncatedSVD(ComponentsLearner):
         The same as shares of the sum of the variances of the features.
     singular_values_ : ndarray of shape (n_components,)
         Roots of the sums of squares along the components.
-    bounds_ : tuple of ndarray
-        Low and high ends that were used, given or found, each of shape (`n_features_in_`,).
-    n_samples_seen_ : int
-        Number of rows.
-    delta_ : float
-        Slack of the guarantee: ``delta``, or what it is by default.
-    privacy_spent_ : PrivacySpent
-        What ``fit`` has spent.
-    privacy_ledger_ : tuple of Event
-        The releases behind it.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of features, if X has any.
+    {bounds_, n_samples_seen_, delta_}
+    {privacy_spent_, privacy_ledger_, n_features_in_, feature_names_in_}
 
     See Also
     --------

@@ -1,7 +1,8 @@
 """Private counterparts of estimators of scikit-learn's."""
 
 from .facts import PublicFact
+from .plan_of_script import plan
 from .privatize import privatize
 from .privatize_plan import PlannedStep, PrivatizePlan, WantedFact
 
-__all__ = ["PlannedStep", "PrivatizePlan", "PublicFact", "WantedFact", "privatize"]
+__all__ = ["PlannedStep", "PrivatizePlan", "PublicFact", "WantedFact", "plan", "privatize"]

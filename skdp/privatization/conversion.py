@@ -20,6 +20,7 @@ from sklearn.feature_extraction.text import (
     TfidfVectorizer,
 )
 from sklearn.feature_selection import SelectKBest
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import GridSearchCV, ParameterGrid, RandomizedSearchCV
 from sklearn.pipeline import FeatureUnion, Pipeline
@@ -84,6 +85,7 @@ _FINDS = (
     f"Columns without a list are hashed into {N_BUCKETS} public buckets where rows are too few to "
     "find categories."
 )
+_ONCE = "It finds ranges once for all steps behind it, where columns are in units of these."
 _OF_ROWS = "It is about words of all rows."
 _MEANS = "each category has a column, and the model learns what its mean target would tell"
 _NO_MEANS = "No means are made."
@@ -101,6 +103,14 @@ _OTHER_UNITS = (
 )
 _BASES = (
     *(preprocessing.DPKBinsDiscretizer, preprocessing.DPOneHotEncoder),
+    preprocessing.DPSplineTransformer,
+)
+
+# Ranges of ranks, and what hardly any of a normal distribution is beyond.
+_OF_RANKS = {"uniform": (0.0, 1.0), "normal": (-3.0, 3.0)}
+# Steps that make the same of columns in whatever units.
+_OF_ANY_UNITS = (
+    *(preprocessing.DPKBinsDiscretizer, preprocessing.DPQuantileTransformer),
     preprocessing.DPSplineTransformer,
 )
 
@@ -198,11 +208,12 @@ class Conversion:
         if thing.memory is not None:
             cached = {"memory": (None, "A cache would hold rows on disk.")}
             self._note(path, thing, "kept", changed=_change(thing, cached))
-        made, otherwise = [], known.scaled_later
+        made, outer = [], known
         for k, (name, step) in enumerate(thing.steps):
             scales = _scales(Pipeline(thing.steps[k + 1 :]))
-            later = not self.tied and (otherwise if scales is None else scales)
-            known = known._replace(scaled_later=later)
+            later = not self.tied and (outer.scaled_later if scales is None else scales)
+            forgotten = later or _rescaled(thing, k) or (scales is None and outer.units_forgotten)
+            known = known._replace(scaled_later=later, units_forgotten=forgotten)
             new, known = self._converted(step, _joined(path, name), known)
             made.append((name, new))
         thing.steps = made
@@ -220,7 +231,7 @@ class Conversion:
                 self._note(at, part, "'drop'", why="it has no columns")
                 part = "drop"
             # Parts that see the same columns are to have them on different scales.
-            own = self._own(known, listed[0], at) if listed else known._replace(scaled_later=False)
+            own = self._own(known, listed[0], at) if listed else known.kept_apart
             ranges = own.given and own.known
             if listed and own.scaled_later and ranges and part == "passthrough":
                 new, out = self._bounded(part, at, own, "auto")
@@ -324,7 +335,7 @@ class Conversion:
             changed.append(("target_bounds=None", why))
         if changed:
             self._note(path, thing, "kept", changed=changed)
-        at, known = _joined(path, "regressor"), known._replace(scaled_later=False)
+        at, known = _joined(path, "regressor"), known.kept_apart
         thing.regressor, known = self._converted(_regressor_of(thing), at, known)
         self.target_bounds = bounds
         return thing, known
@@ -336,7 +347,7 @@ class Conversion:
         at, outer = _joined(path, "estimator"), self.tied
         # Candidates that take columns as they come need scalers, and so do the others then.
         self.tied = self.tied or _ties(key for space in listed for key in space)
-        inner, _ = self._converted(thing.estimator, at, known._replace(scaled_later=False))
+        inner, _ = self._converted(thing.estimator, at, known.kept_apart)
         self.tied = outer
         translated = [space for space in translated if space]
         if not translated:
@@ -405,8 +416,7 @@ class Conversion:
         """A step that is of this package already."""
         if isinstance(thing, PrivateSearch):
             at = _joined(path, "estimator")
-            inner = known._replace(scaled_later=False)
-            thing.estimator, _ = self._converted(thing.estimator, at, inner)
+            thing.estimator, _ = self._converted(thing.estimator, at, known.kept_apart)
         has = thing.get_params(deep=False)
         changes: dict[str, tuple[Any, str]] = {}
         if has.get("random_state") is not None:
@@ -512,14 +522,15 @@ class Conversion:
     def _scaler(self, found: Counterpart, thing: Any, path: str, known: Columns) -> _Made:
         ranges = known.given and known.known
         if known.scaled_later and not (known.beside and ranges):
-            why = "the model behind brings columns to one scale by itself"
+            why = "what follows brings columns to one scale by itself"
             self._note(path, thing, "'passthrough'", why=why)
-            self.raw |= dict.fromkeys(self._without_range(known))
+            if not known.known:
+                self.raw |= dict.fromkeys(self._without_range(known))
             return "passthrough", known
         if ranges:
             range_ = found.parameters.get("feature_range", "auto")
             return self._bounded(thing, path, known, range_)
-        return self._learner(found, thing, path, known._replace(bounds=None, given=False))
+        return self._learner(found, thing, path, known)
 
     def _learner(self, found: Counterpart, thing: Any, path: str, known: Columns) -> _Made:
         """A step that learns privately, by a budget of its own and the facts that it takes."""
@@ -538,13 +549,16 @@ class Conversion:
             self._want(path, argument, "what it spends, and categories of few rows")
         elif "bounds" not in takes or given.get("strategy") == "most_frequent":
             pass
-        elif known.given and known.known:
-            given["bounds"] = self._usable(known, path)
         else:
-            saves = "all of its budget" if type(thing) in SCALERS else "half of its budget"
-            saves = "a quarter of its budget" if "target_bounds" in takes else saves
-            lacking = self._without_range(known)
-            self._want(path, _by_name(lacking, "(low, high)"), saves)
+            if known.bounds is not None:
+                given["bounds"] = self._usable(known, path)
+            if not known.known:
+                saves = "all of its budget" if type(thing) in SCALERS else "half of its budget"
+                saves = "a quarter of its budget" if "target_bounds" in takes else saves
+                if kind is preprocessing.DPSimpleImputer and known.units_forgotten:
+                    given["scale"], saves = True, "most of its budget"
+                lacking = self._without_range(known)
+                self._want(path, _by_name(lacking, "(low, high)"), saves)
         if "target_bounds" in takes:
             about = {fact: self._given(fact) for fact in ("classes", "target_bounds")}
             given |= {fact: value for fact, value in about.items() if value is not None}
@@ -553,6 +567,7 @@ class Conversion:
                 return self._refuse(thing, path, why)
         made = _like(thing, kind(**given, adjacency=self.adjacency))
         finds = _FINDS if "categories" in takes else ""
+        finds = _ONCE if given.get("scale") else finds
         self._note_counterpart(found, given, thing, path, finds)
         return made, _columns_after(made, known)
 
@@ -648,10 +663,11 @@ def weights_of_steps(estimator: Any) -> dict[str, float]:
     """
     steps = private_steps(estimator)
     kinds = {
-        path: type(step).__name__ if type(step).__name__ in _SHARES else ""
+        path: "" if getattr(step, "scale", False) else type(step).__name__
         for path, step in steps.items()
         if isinstance(step, PrivateTransformer)
     }
+    kinds = {path: kind if kind in _SHARES else "" for path, kind in kinds.items()}
     if not kinds or len(kinds) == len(steps):
         return dict.fromkeys(steps, 1 / max(1, len(steps)))
     # Steps of one kind share what one of them would get.
@@ -670,8 +686,10 @@ def _joined(path: str, name: str) -> str:
 def _scales(thing: Any) -> bool | None:
     """Tell whether a model brings columns to one scale; None for steps that no scale changes."""
     kind = type(thing)
-    # A private choice of columns brings them to one scale by itself.
-    if verdicts.does_nothing(thing) or kind in SCALERS or kind is SelectKBest:
+    # A private choice of columns brings them to one scale by itself, and statistics that fill gaps
+    # are in the units of their columns.
+    fills = kind is SimpleImputer and thing.strategy != "constant"
+    if verdicts.does_nothing(thing) or kind in SCALERS or kind is SelectKBest or fills:
         return None
     if kind is Pipeline:
         # The first step that does more than scale.
@@ -687,9 +705,18 @@ def _scales(thing: Any) -> bool | None:
     if isinstance(thing, BudgetedEstimator):
         return kind in _SCALING_MODELS and not _tied(thing.get_params(deep=False))
     found = _possible_counterpart(thing)
+    if found is not None and getattr(preprocessing, found.kind, None) in _OF_ANY_UNITS:
+        return True
     if found is None or getattr(estimators, found.kind, None) not in _SCALING_MODELS:
         return False
     return not _tied(found.parameters)
+
+
+def _rescaled(thing: Pipeline, k: int) -> bool:
+    """Tell whether what first follows step k, but for gaps, is a scaler by moments or quantiles."""
+    following = (step for _, step in thing.steps[k + 1 :] if not verdicts.does_nothing(step))
+    found = _possible_counterpart(next(following, None))
+    return found is not None and found.kind in ("DPStandardScaler", "DPRobustScaler")
 
 
 def _regressor_of(target: TransformedTargetRegressor) -> Any:
@@ -747,10 +774,13 @@ def _columns_after(ours: Any, before: Columns) -> Columns:
         clips = kind is preprocessing.BoundsScaler or ours.clip
         return same._replace(bounds=(low, high) if clips else None)
     if kind in _OTHER_UNITS:
-        uniform = getattr(ours, "output_distribution", "") == "uniform"
-        return same._replace(bounds=(0.0, 1.0) if uniform else None, given=False)
-    if kind is preprocessing.DPSimpleImputer and not ours.add_indicator:
-        return same
+        ends = _OF_RANKS.get(getattr(ours, "output_distribution", ""))
+        return same._replace(bounds=ends, given=False)
+    if kind is preprocessing.DPSimpleImputer:
+        width = before.width and before.width * (1 + ours.add_indicator)
+        if ours.scale:
+            return same._replace(bounds=(-1.0, 1.0), given=False, partial=False, width=width)
+        return Columns(named=False, width=width) if ours.add_indicator else same
     codes = getattr(ours, "encode", "onehot") != "ordinal"
     bounded = getattr(ours, "extrapolation", "constant") in ("constant", "periodic")
     if kind in _BASES and codes and bounded:

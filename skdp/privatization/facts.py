@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping
 from contextlib import suppress
 from importlib import import_module
@@ -13,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..validation import meant, numbers_in, shown
+from ..validation import listed, meant, numbers_in, shown
 
 _WHO = "privatize"
 # Types of a Frictionless Table Schema as pandas has them; columns of all others are objects.
@@ -26,7 +27,11 @@ _OF_SCHEMA = {
     "date": "datetime64[ns]",
     "datetime": "datetime64[ns]",
 }
-_NOT_NUMBERS = ("str", "string", "datetime", "period", "timedelta")
+# Types of polars that pandas calls by other names.
+_OF_POLARS = {"String": "str", "Boolean": "bool", "Categorical": "category", "Enum": "category"}
+_OF_POLARS |= dict.fromkeys(("Date", "Datetime"), "datetime64[ns]")
+_TIMES, _NUMBERS = ("datetime", "period", "timedelta"), ("int", "uint", "float")
+_NOT_NUMBERS = ("str", *_TIMES)
 _FORMS = (
     "a range (low, high), a list of categories, a type, None, or a field of a Table Schema with "
     "'type', 'minimum', 'maximum' and 'enum'"
@@ -127,19 +132,24 @@ class Facts:
                 )
             self.names = [name for name in self.names if name != target]
         for name, what in self._known:
-            if what == "range" and (kind := self._conflict(name)):
+            if what != "type" and (kind := self._conflict(name, what)):
+                given = "a range" if what == "range" else "categories"
                 raise ValueError(
-                    f"{_WHO} needs facts that agree, got a range of {name!r}, which is {kind}; "
+                    f"{_WHO} needs facts that agree, got {given} of {name!r}, which is {kind}; "
                     "leave one of them out."
                 )
 
-    def _conflict(self, name: Any) -> str | None:
-        """Reason for which a column cannot have a range; None if it can."""
-        dtype = self._value(name, "type") or ""
-        if dtype.startswith(_NOT_NUMBERS):
+    def _conflict(self, name: Any, what: str) -> str | None:
+        """Reason for which a column cannot have a range, or such categories; None if it can."""
+        dtype, listed = self._value(name, "type") or "", self._value(name, "categories")
+        texts = bool(listed) and numbers_of(listed) is None
+        if what == "range":
+            wrong = dtype.startswith(_NOT_NUMBERS)
+        else:
+            wrong = dtype.startswith(_TIMES) or (texts and dtype.lower().startswith(_NUMBERS))
+        if wrong:
             return f"of type {dtype}"
-        listed = self._value(name, "categories")
-        return "a list of texts" if listed and numbers_of(listed) is None else None
+        return "a list of texts" if what == "range" and texts else None
 
     def _read(self, given: Any) -> None:
         if given is None:
@@ -162,11 +172,18 @@ class Facts:
         else:
             self._read_common(given)
 
-    def _read_types(self, types: Iterable[tuple[Any, str]]) -> None:
-        self.names = []
+    def _read_types(self, types: list[tuple[Any, str]]) -> None:
+        self._name_all([name for name, _ in types])
         for name, dtype in types:
-            self.names.append(name)
             self._add(name, "type", dtype, "types of the frame")
+
+    def _name_all(self, names: list[Any]) -> None:
+        if twice := [name for name, times in Counter(names).items() if times > 1]:
+            raise ValueError(
+                f"{_WHO} needs columns of different names, got {listed(map(repr, twice))} more "
+                "than once; rename them in the table, too."
+            )
+        self.names = names
 
     def _read_schema(self, given: Mapping[str, Any], source: str) -> None:
         fields = _fields(given)
@@ -175,7 +192,7 @@ class Facts:
                 f"{_WHO} needs a Table Schema with fields that have names as facts, got another "
                 f"form in {source}; see https://datapackage.org/standard/table-schema/."
             )
-        self.names = [field["name"] for field in fields]
+        self._name_all([field["name"] for field in fields])
         for field in fields:
             self._read_column(field["name"], field, source)
 
@@ -376,6 +393,8 @@ def _loaded(path: Path) -> Mapping[str, Any]:
 def _type_name(name: Any, dtype: Any) -> str:
     """Name of a type as pandas reads it, without the categories that it may list."""
     told = dtype if isinstance(dtype, type) else str(dtype)
+    if "polars" in f"{getattr(dtype, '__module__', '')}{type(dtype).__module__}":
+        told = _OF_POLARS.get(str(dtype).split("(")[0], str(dtype))
     try:
         found = import_module("pandas").Series(dtype=told).dtype
     except (TypeError, ValueError):

@@ -108,8 +108,9 @@ def privatize(
     target_bounds : (low, high), optional
         Range of y, for regressors, known without looking at it.
     shares : mapping of str to float, optional
-        Share of the budget of each private step, by its path. By default scalers share a fifth, and
-        models the rest evenly. Around a search the paths are those of steps of its estimator.
+        Share of the budget of each private step, by its path. By default steps that find ranges
+        share a fifth, encoders a tenth, imputers with known ranges a tenth, and models have the
+        rest. Around a search the paths are those of steps of its estimator.
     adjacency : {'replace_one', 'zero_out'}, default='replace_one'
         What neighbouring data sets are.
     privacy_unit : bool, default=False
@@ -149,7 +150,9 @@ def privatize(
     Notes
     -----
     A scaler in front of a model that brings columns to one scale by itself is replaced by
-    ``'passthrough'``: it would cost more than it helps. Others become private scalers.
+    ``'passthrough'``: it would cost more than it helps. Others become private scalers. Ranges that
+    several steps need are found once: an imputer hands columns on in units of what it has found,
+    wherever what follows makes the same of columns in other units. Pass ranges to keep units.
 
     Parameters that were chosen by looking at the rows, such as those of a search's best model or
     the categories of a fitted encoder, are kept like all others, and nobody has paid for them.
@@ -167,7 +170,7 @@ def privatize(
     >>> print(plan)
     privatize: epsilon = 4, delta = 1.0e-05, replace_one
       standardscaler: StandardScaler -> 'passthrough'
-        the model behind brings columns to one scale by itself
+        what follows brings columns to one scale by itself
       logisticregression: LogisticRegression -> DPLogisticRegression(C=10,
           classes=a range of 10 items), epsilon = 4
       worth passing, if known without looking at the rows:

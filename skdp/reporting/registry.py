@@ -143,6 +143,8 @@ class Columns(NamedTuple):
         Whether the ranges are those that the user knows of these columns.
     scaled_later : bool
         Whether whatever follows brings columns to one scale by itself.
+    units_forgotten : bool
+        Whether what follows makes the same of columns in other units: that, or a scaler.
     width : int or None
         Number of columns, if it is known beforehand.
     partial : bool
@@ -156,8 +158,14 @@ class Columns(NamedTuple):
     beside: bool = False
     given: bool = False
     scaled_later: bool = False
+    units_forgotten: bool = False
     width: int | None = None
     partial: bool = False
+
+    @property
+    def kept_apart(self) -> Columns:
+        """Facts of these columns where what follows may depend on units."""
+        return self._replace(scaled_later=False, units_forgotten=False)
 
     @property
     def known(self) -> bool:

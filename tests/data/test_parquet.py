@@ -57,6 +57,20 @@ def written(folder, of, cuts=(0, 1000, N), **options):
     return folder
 
 
+@pytest.mark.parametrize("name", [None, "customer"])
+def test_the_index_of_a_frame_is_no_feature_as_in_pandas(tmp_path, name):
+    of = columns()
+    frame = pd.DataFrame({k: of[k] for k in (*NAMES, "returned")})
+    frame.index = pd.Index(np.random.default_rng(1).permutation(N), name=name)
+    frame.to_parquet(tmp_path / "indexed.parquet")
+    chunks = Chunks.from_parquet(tmp_path / "indexed.parquet", target="returned")
+    model = DPLogisticRegression(**BUDGET).fit(chunks)
+    assert model.feature_names_in_.tolist() == NAMES
+    listed = [name or "__index_level_0__", *NAMES]
+    asked = Chunks.from_parquet(tmp_path / "indexed.parquet", target="returned", columns=listed)
+    assert DPLogisticRegression(**BUDGET).fit(asked).feature_names_in_.tolist() == listed
+
+
 @pytest.fixture(autouse=True)
 def small_chunks(monkeypatch):
     """So that few rows are in several of them."""

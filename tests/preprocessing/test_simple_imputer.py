@@ -1,15 +1,18 @@
 """Missing values that are filled in by private statistics; the battery of numbers is elsewhere."""
 
 import pickle
+import warnings
+from copy import copy
 
 import numpy as np
+import pandas as pd
 import pytest
 from frames import polars
 from sklearn.impute import SimpleImputer
 from sklearn.utils.estimator_checks import check_estimator
 
 from skdp import BudgetWarning, PrivacyBudget, PrivacySpent
-from skdp.preprocessing import DPSimpleImputer
+from skdp.preprocessing import BoundsScaler, DPMinMaxScaler, DPSimpleImputer, DPStandardScaler
 from skdp.privacy import gdp
 from skdp.testing import record_fit, replay_fit
 
@@ -50,6 +53,46 @@ def test_statistics_are_those_of_what_is_not_missing(strategy, bounds):
     gaps = np.isnan(X)
     np.testing.assert_array_equal(out[~gaps], X[~gaps])
     np.testing.assert_array_equal(out[gaps], np.broadcast_to(fitted.statistics_, X.shape)[gaps])
+
+
+@pytest.mark.parametrize("strategy", ["mean", "median"])
+@pytest.mark.parametrize("add_indicator", [False, True])
+def test_columns_may_go_on_in_units_of_the_ranges_that_were_found(strategy, add_indicator):
+    X, options = numbers(), {"strategy": strategy, "add_indicator": add_indicator}
+    fitted = imputer(scale=True, epsilon=2.0, **options).fit(X)
+    assert fitted.privacy_spent_ == PrivacySpent(2.0, DELTA)
+    plain = copy(fitted).set_params(scale=False)
+    filled, out = plain.transform(X), fitted.transform(X)
+    scaler = BoundsScaler(fitted.bounds_, feature_range="auto")
+    np.testing.assert_array_equal(out[:, :2], scaler.fit_transform(filled[:, :2]))
+    np.testing.assert_array_equal(out[:, 2:], filled[:, 2:])
+    assert np.abs(out).max() <= 1
+    np.testing.assert_allclose(fitted.to_sklearn().transform(X), out, atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", [DPSimpleImputer, DPStandardScaler, DPMinMaxScaler])
+def test_ranges_are_sought_of_those_columns_alone_that_have_none(kind):
+    X = pd.DataFrame(numbers(), columns=["age", "wait"])
+    for bounds in ({"age": (0, 100)}, {0: (0, 100), 1: None}):
+        fitted = kind(bounds=bounds, epsilon=2.0).fit(X)
+        votes = [e for e in fitted.privacy_ledger_ if e.query == "magnitude_votes"]
+        assert len(votes) == 1
+        if kind is not DPMinMaxScaler:
+            low, high = fitted.bounds_
+            assert (low[0], high[0]) == (0, 100)
+            assert 10 < high[1] < 100
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "DPSimpleImputer sees no value")
+        said = pytest.warns(BudgetWarning, match=r"ranges of 1 columns.*in 20 rows.*of: wait\.")
+        with said:
+            kind(bounds={"age": (0, 100)}, epsilon=0.5).fit(X.fillna(0)[:20])
+    with pytest.raises(ValueError, match="Did you mean 'wait'"):
+        kind(bounds={"waits": (0, 100)}).fit(X)
+
+
+def test_categories_have_no_units():
+    with pytest.raises(ValueError, match="needs strategy='mean' or 'median' to scale"):
+        imputer(strategy="most_frequent", scale=True).fit(numbers())
 
 
 def test_the_commonest_categories_are_filled_in():

@@ -170,7 +170,8 @@ class Chunks:
             Column of targets, or several for models that take several: numbers, truth values, or
             texts as labels.
         columns : list of str, optional
-            Columns of features: numbers or truth values. By default all others of the files.
+            Columns of features: numbers or truth values. By default all others of the files, but
+            for the index of a frame that pandas has written.
         weights : str, optional
             Column of weights of the rows.
         privacy_unit : str, optional

@@ -7,6 +7,7 @@ after it, so that a cut along them would depend on what is in the rows.
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -65,7 +66,8 @@ class ParquetSource:
         self._types: dict[str, Any] = {}
         with self._opened(0) as first:
             schema = first.schema_arrow
-        inside = [name for name in schema.names if name not in self._beside]
+        apart = {*self._beside, *_index_of(schema)}
+        inside = [name for name in schema.names if name not in apart]
         self.columns = inside if columns is None else list(columns)
         self._check(schema)
         self._read = [*self.columns, *self._beside]
@@ -174,6 +176,16 @@ class ParquetSource:
             weights = None if self._weights is None else columns[self._weights]
             return (*chunk, weights, columns[self._unit])
         return chunk if self._weights is None else (*chunk, columns[self._weights])
+
+
+def _index_of(schema: Any) -> list[str]:
+    """Columns that were the index of a frame of pandas, which are no features there."""
+    try:
+        written = json.loads(schema.metadata[b"pandas"])["index_columns"]
+    except (TypeError, KeyError, ValueError):
+        return []
+    # An index of counted rows is described, and has no column.
+    return [name for name in written if isinstance(name, str)]
 
 
 def _check_names(target: Any, columns: Any, **optional: Any) -> None:

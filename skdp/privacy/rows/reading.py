@@ -103,6 +103,12 @@ def columns_of_table(X: Any) -> list[np.ndarray]:
         )
     if any(column.dtype.kind == "c" for column in columns):
         raise ValueError("Complex data not supported; numbers or texts are needed.")
+    if odd := [j for j, column in enumerate(columns) if column.dtype.kind not in "biufUSO"]:
+        names = getattr(X, "columns", range(len(columns)))
+        raise ValueError(
+            "Categories that are numbers or texts are needed; X holds dates, times or the like in "
+            f"{listed(names[j] for j in odd)}. Turn them into numbers or texts first."
+        )
     return columns
 
 
