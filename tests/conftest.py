@@ -4,12 +4,14 @@ import gc
 import importlib.util
 import os
 import random
+import sys
 from collections import Counter, defaultdict
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
+EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 # The same examples on every machine, and no gate on the clock.
 settings.register_profile("skdp", derandomize=True, deadline=None, database=None, max_examples=50)
 settings.load_profile("skdp")
@@ -111,6 +113,38 @@ def no_budget_left_open():
     """Fails a test that leaves a privacy budget to the workers of all tests after it."""
     yield
     assert "SKDP_OPEN_BUDGETS" not in os.environ
+
+
+def modules_of(folder):
+    """A function that imports modules of a folder, which are forgotten after the test."""
+    path, before = sys.path.copy(), set(sys.modules)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(str(folder))
+        patch.delenv("SKDP_PEERS", raising=False)
+        yield importlib.import_module
+    for name in set(sys.modules) - before:
+        if str(EXAMPLES) in str(getattr(sys.modules[name], "__file__", "")):
+            del sys.modules[name]
+    # Some put other folders in front.
+    sys.path[:] = path
+
+
+@pytest.fixture
+def example():
+    """``example(name)``: a module of the examples."""
+    yield from modules_of(EXAMPLES)
+
+
+@pytest.fixture
+def piece():
+    """``piece(name)``: a module of the benchmarks."""
+    yield from modules_of(EXAMPLES / "benchmarks")
+
+
+@pytest.fixture
+def paper():
+    """``paper(name)``: the module of a recipe."""
+    yield from modules_of(EXAMPLES / "papers")
 
 
 @pytest.fixture(scope="session")

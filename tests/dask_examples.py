@@ -1,5 +1,7 @@
 """Data in the partitions of dask collections, and models for them, for several test files."""
 
+from contextlib import contextmanager
+
 import numpy as np
 
 from skdp.solvers import GD
@@ -10,6 +12,21 @@ BUDGET = {"random_state": 0, "data_norm": 4.0, "epsilon": 5.0}
 CLASSIFIER = {**BUDGET, "classes": [0, 1]}
 REGRESSOR = {**BUDGET, "target_bounds": (-6.0, 6.0)}
 QUICK = {"solver": GD(steps=3), "precondition": None}
+
+
+@contextmanager
+def two_workers(*, processes=False):
+    """A client of two workers with a thread each, in this process or in others."""
+    import dask
+    import distributed
+
+    options = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0"}
+    with (
+        dask.config.set({"distributed.worker.memory.terminate": processes}),
+        distributed.LocalCluster(processes=processes, **options) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
 
 
 def data(seed=0):

@@ -4,6 +4,9 @@ import sys
 from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
+import pytest
+
 import skdp
 from skdp.privacy.accounting import Ledger
 
@@ -44,8 +47,29 @@ class Lines:
         return self._line
 
 
+def lines_to_try(run, seed, count, at_the_end):
+    """Numbers of random lines, and of some of the last, where receipts and results are written."""
+    with Lines() as lines:
+        run()
+    public_rng = np.random.default_rng(seed)
+    last = max(1, lines.count - 1500)
+    return [
+        *public_rng.integers(1, lines.count + 1, size=count).tolist(),
+        *public_rng.integers(last, lines.count + 1, size=at_the_end).tolist(),
+    ]
+
+
+def spent(model):
+    """Epsilon on the receipt of a model, 0 where there is none."""
+    return model.privacy_spent_.epsilon if "privacy_spent_" in vars(model) else 0.0
+
+
+def most_charged(ledgers):
+    return max((ledger.spent().epsilon for ledger in ledgers), default=0.0)
+
+
 @contextmanager
-def noted_ledgers(monkeypatch):
+def noted_ledgers():
     """All ledgers that are charged in the block, in the order of their first charge."""
     ledgers, honest = [], Ledger._record
 
@@ -54,6 +78,6 @@ def noted_ledgers(monkeypatch):
         if not any(self is other for other in ledgers):
             ledgers.append(self)
 
-    with monkeypatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Ledger, "_record", record)
         yield ledgers

@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from planted_bugs.noise import Silence
 
-from skdp.privacy import Adjacency, SecretNoise
+from skdp.privacy import Adjacency
 from skdp.privacy.accounting import GaussianDP, Ledger, ZeroConcentratedDP
 from skdp.privacy.bandit_sessions import SESSIONS, ArmStreams, Plan, joint_sensitivity
 from skdp.privacy.streams import Stream
@@ -22,19 +23,6 @@ PLANS = {
     "vertices": (CUBE, Plan("vertices", ENDS, CHOICES, CLIP, (1, 2, 3))),
     "steps": (CUBE, Plan("steps", range(1, T + 1), CHOICES, CLIP, forced=1)),
 }
-
-
-class Silence(SecretNoise):
-    """No noise."""
-
-    def normal(self, shape):
-        return np.zeros(shape)
-
-    def gumbel(self, shape):
-        return np.zeros(shape)
-
-    def chosen(self, size, rate):
-        raise NotImplementedError
 
 
 def opened(name, adjacency=Adjacency.REPLACE_ONE, noise=None, ledger=None):

@@ -5,10 +5,7 @@ best; a new solver or policy has to be entered there. Audits draw their noise fr
 system, so each test here states how often it would fail by chance.
 """
 
-import importlib
-import sys
 import warnings
-from pathlib import Path
 
 import pytest
 
@@ -17,7 +14,6 @@ from skdp.bandit.policies import POLICIES
 from skdp.privacy.mechanisms import GaussianMechanism, PrefixSumMechanism, SiteNoise
 from skdp.solvers import SOLVERS
 
-FOLDER = Path(__file__).resolve().parents[1] / "examples" / "benchmarks"
 EPSILON = 1.0
 # All claims of a run together are refuted by chance once in a million runs.
 FAILURE = 1e-6
@@ -33,15 +29,12 @@ FITS = 40
 DRAWS_WITH_A_BUG = 20_000
 
 
-@pytest.fixture(scope="module")
-def table():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.syspath_prepend(str(FOLDER))
-        yield importlib.import_module("audit_table")
-    sys.modules.pop("audit_table", None)
+@pytest.fixture
+def table(piece):
+    return piece("audit_table")
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def cases(table):
     return table.cases(EPSILON)
 

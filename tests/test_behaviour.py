@@ -1,27 +1,17 @@
 """Records of behaviour are the same twice, and tell what has changed."""
 
 import gzip
-import importlib
 import json
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 from skdp import DPLogisticRegression
 
-FOLDER = Path(__file__).resolve().parents[1] / "examples" / "benchmarks"
-
 
 @pytest.fixture
-def behaviour(monkeypatch):
-    monkeypatch.syspath_prepend(str(FOLDER))
-    before = set(sys.modules)
-    yield importlib.import_module("behaviour")
-    for name in set(sys.modules) - before:
-        if str(FOLDER) in str(getattr(sys.modules[name], "__file__", "")):
-            del sys.modules[name]
+def behaviour(piece):
+    return piece("behaviour")
 
 
 def test_two_records_of_the_same_code_are_equal_to_the_bit(behaviour, tmp_path):

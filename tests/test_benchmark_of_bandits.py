@@ -1,9 +1,7 @@
 """The baselines of the bandit benchmark have the noise that they say, and its tables run."""
 
-import importlib
 import sys
 from math import sqrt
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,18 +9,12 @@ import pytest
 from skdp.privacy.accounting import gdp
 from skdp.privacy.mechanisms import Toeplitz, Tree
 
-FOLDER = Path(__file__).resolve().parents[1] / "examples" / "benchmarks"
 T, K, D = 1000, 2, 3
 
 
 @pytest.fixture
-def bandit(monkeypatch):
-    monkeypatch.syspath_prepend(str(FOLDER))
-    before = set(sys.modules)
-    yield importlib.import_module("bandit")
-    for name in set(sys.modules) - before:
-        if str(FOLDER) in str(getattr(sys.modules[name], "__file__", "")):
-            del sys.modules[name]
+def bandit(piece):
+    return piece("bandit")
 
 
 @pytest.mark.parametrize(("noise", "mechanism"), [("tree", Tree), ("toeplitz", Toeplitz)])

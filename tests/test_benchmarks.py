@@ -1,10 +1,8 @@
 """The pieces of the benchmark of defaults do what its tables say, on tiny data."""
 
-import importlib
 import json
 import math
 import re
-import sys
 import warnings
 from dataclasses import replace
 from pathlib import Path
@@ -18,19 +16,7 @@ from sklearn.metrics import log_loss, mean_squared_error
 
 from skdp.privacy.accounting import gdp
 
-FOLDER = Path(__file__).resolve().parents[1] / "examples" / "benchmarks"
-
-
-@pytest.fixture
-def piece(monkeypatch):
-    """``piece(name)``: a module of the benchmark."""
-    monkeypatch.syspath_prepend(str(FOLDER))
-    monkeypatch.delenv("SKDP_PEERS", raising=False)
-    before = set(sys.modules)
-    yield importlib.import_module
-    for name in set(sys.modules) - before:
-        if str(FOLDER) in str(getattr(sys.modules[name], "__file__", "")):
-            del sys.modules[name]
+REPOSITORY = Path(__file__).resolve().parents[1]
 
 
 @pytest.fixture
@@ -168,7 +154,7 @@ def test_defaults_behind_our_other_solvers_or_an_earlier_revision_are_marked(pie
 
 
 @pytest.mark.nightly
-@pytest.mark.skipif(not (FOLDER.parents[1] / ".git").exists(), reason="needs the git repository")
+@pytest.mark.skipif(not (REPOSITORY / ".git").exists(), reason="needs the git repository")
 def test_defaults_are_compared_with_those_of_a_revision(piece, capsys):
     options = ["--tables", "wine", "--epsilons", "1", "--splits", "1", "--others"]
     piece("defaults").main([*options, "--against", "HEAD"])

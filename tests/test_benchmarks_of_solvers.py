@@ -1,25 +1,9 @@
 """Benchmarks of single solvers: minibatches, and the growth of the excess risk."""
 
-import importlib
 import re
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
-
-FOLDER = Path(__file__).resolve().parents[1] / "examples" / "benchmarks"
-
-
-@pytest.fixture
-def piece(monkeypatch):
-    """``piece(name)``: a module of the benchmarks."""
-    monkeypatch.syspath_prepend(str(FOLDER))
-    before = set(sys.modules)
-    yield importlib.import_module
-    for name in set(sys.modules) - before:
-        if str(FOLDER) in str(getattr(sys.modules[name], "__file__", "")):
-            del sys.modules[name]
 
 
 def test_rows_that_are_scored_are_clean_and_as_many_others_wrong_as_is_said(piece):

@@ -37,98 +37,46 @@ from skdp.privacy.accounting import (
     events,
 )
 
+
+def of(kind, query, sensitivity, noise_scale, **facts):
+    return kind(query=query, sensitivity=sensitivity, noise_scale=noise_scale, **facts)
+
+
+REPLACE = {"sampling_rate": 1.0, "adjacency": Adjacency.REPLACE_ONE}
+MESSAGE = {"part": Site("north"), "own_noise_scale": 0.1, "trust": "pairwise", "colluders": 1}
+LOOSE = {"jacobian": 0.1, "output_sensitivity": 1e-6, "output_noise_scale": 1e-4}
+EXACT = {"jacobian": 0.125, "output_sensitivity": 2.0**-20, "output_noise_scale": 2.0**-12}
+BLT = {"factorization": "blt", "length": 1000, "column_norm": 1.8}
+TREE = {"factorization": "tree", "length": 64, "column_norm": 7.0**0.5}
+BEST = {"calculus": "gaussian", "published": "best", "mean_trials": 10.0}
+FIVE = {"calculus": "approximate", "published": "best", "mean_trials": 5.0, "trial_delta": 1e-6}
 EXAMPLES = {
     ThresholdEvent: [
-        ThresholdEvent(query="names", sensitivity=1.5, noise_scale=30.0, threshold_delta=1e-10),
-        ThresholdEvent(query="names", sensitivity=3.0, noise_scale=60.0, threshold_delta=1e-11),
+        of(ThresholdEvent, "names", 1.5, 30.0, threshold_delta=1e-10),
+        of(ThresholdEvent, "names", 3.0, 60.0, threshold_delta=1e-11),
     ],
-    ExponentialEvent: [
-        ExponentialEvent(query="choice", sensitivity=0.1, noise_scale=0.7),
-        ExponentialEvent(query="choice", sensitivity=3.0, noise_scale=60.0),
-    ],
+    ExponentialEvent: [of(ExponentialEvent, "choice", s, b) for s, b in ((0.1, 0.7), (3.0, 60.0))],
     GaussianEvent: [
-        GaussianEvent(query="gradient", sensitivity=0.02, noise_scale=0.3),
-        GaussianEvent(query="histogram", sensitivity=2.0**0.5, noise_scale=44.0),
+        of(GaussianEvent, "gradient", 0.02, 0.3),
+        of(GaussianEvent, "histogram", 2.0**0.5, 44.0),
     ],
     NonPrivateEvent: [NonPrivateEvent(query="mean")],
     ObjectivePerturbationEvent: [
-        ObjectivePerturbationEvent(
-            query="perturbed_minimum",
-            sensitivity=2.0,
-            noise_scale=3.0,
-            jacobian=0.1,
-            output_sensitivity=1e-6,
-            output_noise_scale=1e-4,
-        )
+        of(ObjectivePerturbationEvent, "perturbed_minimum", 2.0, 3.0, **LOOSE)
     ],
     PrefixSumEvent: [
-        PrefixSumEvent(
-            query="stream_term",
-            sensitivity=0.02,
-            noise_scale=0.7,
-            factorization="blt",
-            length=1000,
-            column_norm=1.8,
-        ),
-        PrefixSumEvent(
-            query="moments",
-            sensitivity=3.0,
-            noise_scale=200.0,
-            factorization="tree",
-            length=64,
-            column_norm=7.0**0.5,
-        ),
+        of(PrefixSumEvent, "stream_term", 0.02, 0.7, **BLT),
+        of(PrefixSumEvent, "moments", 3.0, 200.0, **TREE),
     ],
     PurePerturbationEvent: [
-        PurePerturbationEvent(
-            query="perturbed_minimum",
-            sensitivity=sensitivity,
-            noise_scale=4.0,
-            jacobian=0.125,
-            output_sensitivity=2.0**-20,
-            output_noise_scale=2.0**-12,
-        )
-        for sensitivity in (2.0, 0.25)
+        of(PurePerturbationEvent, "perturbed_minimum", s, 4.0, **EXACT) for s in (2.0, 0.25)
     ],
-    SampledGaussianEvent: [
-        SampledGaussianEvent(
-            query="sampled_gradient",
-            sensitivity=0.02,
-            noise_scale=4.1,
-            sampling_rate=1.0,
-            adjacency=Adjacency.REPLACE_ONE,
-        )
-    ],
+    SampledGaussianEvent: [of(SampledGaussianEvent, "sampled_gradient", 0.02, 4.1, **REPLACE)],
     SearchEvent: [
-        SearchEvent(
-            query="search",
-            sensitivity=0.2,
-            noise_scale=1.0,
-            calculus="gaussian",
-            published="best",
-            mean_trials=10.0,
-        ),
-        SearchEvent(
-            query="search",
-            sensitivity=0.3,
-            noise_scale=1.0,
-            calculus="approximate",
-            published="best",
-            mean_trials=5.0,
-            trial_delta=1e-6,
-        ),
+        of(SearchEvent, "search", 0.2, 1.0, **BEST),
+        of(SearchEvent, "search", 0.3, 1.0, **FIVE),
     ],
-    SiteGaussianEvent: [
-        SiteGaussianEvent(
-            query="site_gradients",
-            part=Site("north"),
-            sensitivity=0.02,
-            noise_scale=0.3,
-            own_noise_scale=0.1,
-            trust="pairwise",
-            colluders=1,
-        )
-    ],
+    SiteGaussianEvent: [of(SiteGaussianEvent, "site_gradients", 0.02, 0.3, **MESSAGE)],
 }
 # A rate of 1 needs no privacy loss distributions; others have tests of their own.
 SUBSAMPLED = SubsampledGaussianDP(sampling_rate=1.0, releases=((400.0, 2000),))
@@ -161,30 +109,18 @@ def priced(event, calculus):
 ALL = [event for kind in EXAMPLES.values() for event in kind]
 every_event = pytest.mark.parametrize("event", ALL, ids=str)
 every_calculus = pytest.mark.parametrize("calculus", CALCULI, ids=lambda c: type(c).__name__)
-every_price = pytest.mark.parametrize(
-    ("event", "calculus"), [(e, c) for e in ALL for c in CALCULI if priced(e, c)], ids=str
-)
+PRICES = [(e, c) for e in ALL for c in CALCULI if priced(e, c)]
+NOISY = [(kind[0], c) for kind in EXAMPLES.values() for c in CALCULI if priced(kind[0], c)]
+
+
+def prices(chosen):
+    return pytest.mark.parametrize(("event", "calculus"), chosen, ids=str)
+
+
 # Events that have to be most of what a ledger holds occur once.
-repeatable = pytest.mark.parametrize(
-    ("event", "calculus"),
-    [(e, c) for e in ALL for c in CALCULI if priced(e, c) and e.least_share <= 0.5],
-    ids=str,
-)
-dominant = pytest.mark.parametrize(
-    ("event", "calculus"),
-    [(e, c) for e in ALL for c in CALCULI if priced(e, c) and e.least_share > 0.5],
-    ids=str,
-)
-every_noisy_price = pytest.mark.parametrize(
-    ("event", "calculus"),
-    [
-        (kind[0], c)
-        for kind in EXAMPLES.values()
-        for c in CALCULI
-        if priced(kind[0], c) and not isinstance(kind[0], NonPrivateEvent)
-    ],
-    ids=str,
-)
+repeatable = prices([(e, c) for e, c in PRICES if e.least_share <= 0.5])
+dominant = prices([(e, c) for e, c in PRICES if e.least_share > 0.5])
+every_noisy_price = prices([(e, c) for e, c in NOISY if not isinstance(e, NonPrivateEvent)])
 
 
 def ledger_for(calculus, epsilon=inf):

@@ -3,16 +3,15 @@
 Add a loss to ``EXAMPLES``, with valid and invalid targets, and it is tested.
 """
 
-import inspect
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
 from math import isfinite
 
+import liars
 import numpy as np
 import pytest
 
-from skdp.problem import losses
 from skdp.problem.losses import (
     Hazard,
     Hinge,
@@ -170,9 +169,7 @@ def check_pointwise(example):
 
 def altered(example, **attributes):
     """The same example with a loss that lies about itself."""
-    loss = object.__new__(type("Altered", (type(example.loss),), attributes))
-    loss.__dict__.update(vars(example.loss))
-    return Example(loss, example.targets, example.invalid)
+    return replace(example, loss=liars.altered(example.loss, **attributes))
 
 
 def check_declared(example):
@@ -217,20 +214,6 @@ def test_wrong_declarations_are_caught(loss, declared):
     example = next(e for e in EXAMPLES if type(e.loss) is type(loss))
     with pytest.raises(AssertionError):
         check_declared(altered(example, **declared))
-
-
-def test_examples_cover_every_exported_loss():
-    exported = {getattr(losses, name) for name in losses.__all__} - {Loss}
-    assert {type(e.loss) for e in EXAMPLES} == exported
-
-
-def test_the_file_lists_all_that_it_defines():
-    found = {
-        name
-        for name, thing in inspect.getmembers(losses, inspect.isclass)
-        if issubclass(thing, Loss) and not name.startswith("_")
-    }
-    assert sorted(losses.__all__) == sorted(found)
 
 
 @every_loss
@@ -525,10 +508,3 @@ def test_other_arrays_are_refused_as_targets(example, y, what):
     with pytest.raises(ValueError, match=what) as caught:
         example.loss.check_targets(y)
     assert "spam" not in str(caught.value)
-
-
-@every_loss
-def test_losses_are_values(example):
-    twin = type(example.loss)(**vars(example.loss))
-    assert twin == example.loss
-    assert hash(twin) == hash(example.loss)

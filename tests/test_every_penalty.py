@@ -4,14 +4,11 @@ Add a penalty to ``EXAMPLES`` and it is tested. ``Tikhonov`` takes weights of on
 tests of its own.
 """
 
-import inspect
-from dataclasses import fields
-
 import numpy as np
 import pytest
+from liars import altered
 
-from skdp.problem import penalties as penalties
-from skdp.problem.penalties import L1, L2, ElasticNet, NoPenalty, Penalty, Tikhonov
+from skdp.problem.penalties import L1, L2, ElasticNet, NoPenalty, Tikhonov
 
 RNG_SEED = 40
 EXAMPLES = [
@@ -81,10 +78,8 @@ def test_declarations_hold(penalty):
     ids=str,
 )
 def test_wrong_declarations_are_caught(penalty, declared):
-    wrong = object.__new__(type("Wrong", (type(penalty),), declared))
-    wrong.__dict__.update(vars(penalty))
     with pytest.raises((AssertionError, ValueError)):
-        check_declared(wrong)
+        check_declared(altered(penalty, **declared))
 
 
 def check_prox(penalty):
@@ -123,27 +118,6 @@ def check_strong_convexity(penalty):
                 if square > 1:
                     spare.append(bend / (0.5 * t * (1 - t) * square) - m)
     assert min(spare) <= 1e-9
-
-
-def altered(penalty, **attributes):
-    """The same penalty, lying about itself."""
-    other = object.__new__(type("Altered", (type(penalty),), attributes))
-    other.__dict__.update(vars(penalty))
-    return other
-
-
-def test_examples_cover_every_exported_penalty():
-    exported = {getattr(penalties, name) for name in penalties.__all__} - {Penalty}
-    assert {type(r) for r in EXAMPLES} | {Tikhonov} == exported
-
-
-def test_the_file_lists_all_that_it_defines():
-    found = {
-        name
-        for name, thing in inspect.getmembers(penalties, inspect.isclass)
-        if issubclass(thing, Penalty) and not name.startswith("_")
-    }
-    assert sorted(penalties.__all__) == sorted(found)
 
 
 @every_penalty
@@ -223,10 +197,3 @@ def test_scaled_multiplies_the_penalty(penalty, factor):
 def test_negative_factor_is_refused(penalty):
     with pytest.raises(ValueError, match="needs an alpha"):
         penalty.scaled(-1.0)
-
-
-@every_penalty
-def test_penalties_are_values(penalty):
-    twin = type(penalty)(*(getattr(penalty, f.name) for f in fields(penalty)))
-    assert twin == penalty
-    assert hash(twin) == hash(penalty)

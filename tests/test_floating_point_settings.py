@@ -28,21 +28,6 @@ from skdp import (
 )
 from skdp.bandit.policies import POLICIES
 from skdp.model_selection import DPGridSearchCV, DPRandomizedSearchCV
-from skdp.preprocessing import (
-    DPPCA,
-    BoundsScaler,
-    DPKBinsDiscretizer,
-    DPMinMaxScaler,
-    DPOneHotEncoder,
-    DPQuantileTransformer,
-    DPRobustScaler,
-    DPSelectKBest,
-    DPSimpleImputer,
-    DPSplineTransformer,
-    DPStandardScaler,
-    DPTruncatedSVD,
-    RowNormClipper,
-)
 from skdp.privacy.rows import Chunks
 from skdp.solvers import GD, SOLVERS
 
@@ -60,40 +45,21 @@ SEED = {"random_state": 0}
 FEW = GD(steps=3)
 
 
-def logistic(**options):
-    return DPLogisticRegression(**{"classes": [0, 1], "data_norm": 2.0} | SEED | options)
+def maker(kind, **facts):
+    """A function that makes models of a kind, with these facts unless it is given others."""
+    return lambda **options: kind(**facts | SEED | options)
 
 
-def linear(**options):
-    return DPLinearRegression(**{"target_bounds": (-1.0, 1.0), "data_norm": 2.0} | SEED | options)
-
-
-def lasso(**options):
-    given = {"target_bounds": (-1.0, 1.0), "feature_bound": 1.0} | SEED
-    return DPLassoRegressor(**given | options)
-
-
-def counts(**options):
-    given = {"target_bounds": (0.0, 1.0), "data_norm": 2.0} | SEED
-    return DPPoissonRegressor(**given | options)
-
-
-def quantiles(**options):
-    given = {"target_bounds": (-1.0, 1.0), "data_norm": 2.0, "quantile": [0.1, 0.9]} | SEED
-    return DPQuantileRegressor(**given | options)
-
-
-def hazards(**options):
-    return DPHazardRegressor(**{"data_norm": 2.0, "max_time": 3.0} | SEED | options)
-
-
-def machine(**options):
-    return DPSVMClassifier(**{"classes": [0, 1], "data_norm": 2.0} | SEED | options)
-
-
-def bandit(**options):
-    given = {"arms": [0, 1], "data_norm": 2.0, "feature_bound": 1.0, "horizon": 2 * N}
-    return DPContextualBandit(**given | SEED | options)
+CLASSES, UNIT = {"classes": [0, 1], "data_norm": 2.0}, {"target_bounds": (-1.0, 1.0)}
+logistic = maker(DPLogisticRegression, **CLASSES)
+machine = maker(DPSVMClassifier, **CLASSES)
+linear = maker(DPLinearRegression, **UNIT, data_norm=2.0)
+lasso = maker(DPLassoRegressor, **UNIT, feature_bound=1.0)
+counts = maker(DPPoissonRegressor, target_bounds=(0.0, 1.0), data_norm=2.0)
+quantiles = maker(DPQuantileRegressor, **UNIT, data_norm=2.0, quantile=[0.1, 0.9])
+hazards = maker(DPHazardRegressor, data_norm=2.0, max_time=3.0)
+ACTIONS = {"arms": [0, 1], "data_norm": 2.0, "feature_bound": 1.0, "horizon": 2 * N}
+bandit = maker(DPContextualBandit, **ACTIONS)
 
 
 def search(model, kind=DPGridSearchCV, **options):
@@ -130,7 +96,8 @@ def continues(model, y=None):
 def uses(model, *methods):
     """What a model, fitted in the usual state, says of the rows."""
     # Numbers of bins, or any.
-    back = np.abs(np.sign(X)) if isinstance(model, DPKBinsDiscretizer) else X[4:] * 1e200
+    binned = isinstance(model, preprocessing.DPKBinsDiscretizer)
+    back = np.abs(np.sign(X)) if binned else X[4:] * 1e200
     given = {"score": (X, target(model)), "inverse_transform": (back,), "fit_transform": (X, Y)}
     given |= dict.fromkeys(CURVES, (X, True))
     return [getattr(model, name)(*given.get(name, (X,))) for name in methods]
@@ -173,22 +140,24 @@ def privatizes():
 
 CLASSIFIER_METHODS = ("predict", "decision_function", "score")
 PROBABILITIES = (*CLASSIFIER_METHODS, "predict_proba", "predict_log_proba")
-SCALERS = {
-    "BoundsScaler": partial(BoundsScaler, (-1, 1)),
-    "DPMinMaxScaler": partial(DPMinMaxScaler, **SEED),
-    "DPStandardScaler": partial(DPStandardScaler, bounds=(-1, 1), **SEED),
-    "DPSimpleImputer": partial(DPSimpleImputer, bounds=(-1, 1), **SEED),
+IN_BOUNDS = {"bounds": (-1, 1)} | SEED
+SETTINGS = {
+    "BoundsScaler": {"bounds": (-1, 1)},
+    "DPMinMaxScaler": SEED,
+    "DPStandardScaler": IN_BOUNDS,
+    "DPSimpleImputer": IN_BOUNDS,
     # Which every number is a category of, and the threshold is low enough for.
-    "DPOneHotEncoder": partial(DPOneHotEncoder, epsilon=1e6, **SEED),
-    "DPRobustScaler": partial(DPRobustScaler, bounds=(-1, 1), **SEED),
-    "DPSelectKBest": partial(DPSelectKBest, classes=[0, 1], bounds=(-1, 1), **SEED),
-    "DPPCA": partial(DPPCA, bounds=(-1, 1), **SEED),
-    "DPTruncatedSVD": partial(DPTruncatedSVD, n_components=3, bounds=(-1, 1), **SEED),
-    "DPSplineTransformer": partial(DPSplineTransformer, bounds=(-1, 1), **SEED),
-    "DPQuantileTransformer": partial(DPQuantileTransformer, bounds=(-1, 1), **SEED),
-    "DPKBinsDiscretizer": partial(DPKBinsDiscretizer, encode="ordinal", bounds=(-1, 1), **SEED),
-    "RowNormClipper": partial(RowNormClipper, 1e-3),
+    "DPOneHotEncoder": {"epsilon": 1e6} | SEED,
+    "DPRobustScaler": IN_BOUNDS,
+    "DPSelectKBest": {"classes": [0, 1]} | IN_BOUNDS,
+    "DPPCA": IN_BOUNDS,
+    "DPTruncatedSVD": {"n_components": 3} | IN_BOUNDS,
+    "DPSplineTransformer": IN_BOUNDS,
+    "DPQuantileTransformer": IN_BOUNDS,
+    "DPKBinsDiscretizer": {"encode": "ordinal"} | IN_BOUNDS,
+    "RowNormClipper": {"max_norm": 1e-3},
 }
+SCALERS = {name: partial(getattr(preprocessing, name), **s) for name, s in SETTINGS.items()}
 MADE = {
     "DPLogisticRegression": logistic,
     "DPSVMClassifier": machine,
@@ -229,7 +198,6 @@ ENTRIES = {
         ]
         for name, make in SCALERS.items()
         for method in ("fit_transform", "transform", "inverse_transform")
-        if hasattr(make(), method)
         if hasattr(make(), method)
     },
     **{

@@ -1,26 +1,15 @@
 """The noise of Han et al. in its mended form, which the examples compare with Gaussian noise."""
 
-import sys
 from math import inf
-from pathlib import Path
 
 import numpy as np
 import pytest
 from scipy import stats
 
-PAPERS = Path(__file__).resolve().parents[1] / "examples" / "papers"
 
-
-@pytest.fixture(scope="module")
-def noise_class():
-    sys.path.insert(0, str(PAPERS))
-    try:
-        from generalised_gaussian import GeneralisedGaussian
-
-        yield GeneralisedGaussian
-    finally:
-        sys.path.remove(str(PAPERS))
-        sys.modules.pop("generalised_gaussian", None)
+@pytest.fixture
+def noise_class(paper):
+    return paper("generalised_gaussian").GeneralisedGaussian
 
 
 def lengths(z, r):

@@ -370,17 +370,16 @@ def test_makers_are_where_they_are_said_to_be(name):
     assert getattr(import_module(module), attribute).__module__ == module
 
 
+SOLVER, ESTIMATOR = "skdp/solvers/gd.py", "skdp/estimators/base.py"
+
+
 @pytest.mark.parametrize(
     ("check", "path", "source"),
     [
-        (forbidden_imports, "skdp/solvers/gd.py", "from skdp.privacy.oracle import Oracle"),
-        (forbidden_imports, "skdp/solvers/gd.py", "import skdp.privacy.accounting.ledger"),
-        (forbidden_imports, "skdp/solvers/gd.py", "def f():\n    from ..privacy import rows"),
-        (
-            forbidden_imports,
-            "skdp/solvers/gd.py",
-            "if TYPE_CHECKING: 1\nelse: import skdp.privacy.rows",
-        ),
+        (forbidden_imports, SOLVER, "from skdp.privacy.oracle import Oracle"),
+        (forbidden_imports, SOLVER, "import skdp.privacy.accounting.ledger"),
+        (forbidden_imports, SOLVER, "def f():\n    from ..privacy import rows"),
+        (forbidden_imports, SOLVER, "if TYPE_CHECKING: 1\nelse: import skdp.privacy.rows"),
         (forbidden_imports, "skdp/problem/losses/l.py", "from ...solvers.gd import GD"),
         (forbidden_imports, "skdp/privacy/oracle.py", "from ..solvers.gd import GD"),
         (forbidden_imports, "skdp/privacy/oracle_factory.py", "from ..reporting.total import T"),
@@ -392,18 +391,18 @@ def test_makers_are_where_they_are_said_to_be(name):
         ),
         (forbidden_imports, "skdp/federated/topology.py", "from ..privacy.sites.site import Site"),
         (forbidden_imports, "skdp/exceptions.py", "from .estimators.base import Base"),
-        (forbidden_imports, "skdp/estimators/base.py", "from ..testing import ReplayOracle"),
+        (forbidden_imports, ESTIMATOR, "from ..testing import ReplayOracle"),
         (forbidden_imports, "skdp/testing/checks.py", "from skdp import DPLogisticRegression"),
         (forbidden_imports, "skdp/privacy/oracle.py", "from ..audit.recording import TapedOracle"),
         (forbidden_imports, "skdp/audit/programs.py", "from ..testing import record_fit"),
-        (outside_the_kernel, "skdp/solvers/gd.py", "def f(store): return store.bounded(1)"),
-        (outside_the_kernel, "skdp/estimators/base.py", "rows.blocks()"),
-        (outside_the_kernel, "skdp/estimators/base.py", "noise.normal(3)"),
+        (outside_the_kernel, SOLVER, "def f(store): return store.bounded(1)"),
+        (outside_the_kernel, ESTIMATOR, "rows.blocks()"),
+        (outside_the_kernel, ESTIMATOR, "noise.normal(3)"),
         (outside_the_kernel, "skdp/model_selection/base.py", "mechanism.randomize(x, noise)"),
         (outside_the_kernel, "skdp/preprocessing/base.py", "ledger.charge(event)"),
         *(
             (made_outside_the_kernel, path, source)
-            for path in ("skdp/estimators/base.py", "skdp/preprocessing/base.py")
+            for path in (ESTIMATOR, "skdp/preprocessing/base.py")
             for source in (
                 "from ..privacy.accounting.ledger import Ledger\nLedger(1.0, 1e-5)",
                 "from ..privacy.accounting import ledger as l\nl.Ledger(1.0, 1e-5)",
@@ -413,18 +412,18 @@ def test_makers_are_where_they_are_said_to_be(name):
                 "from ..privacy.oracle import PrivateOracle\nPrivateOracle(r, l, a, n)",
             )
         ),
-        (randomness, "skdp/solvers/gd.py", "import numpy as np\nnp.random.default_rng()"),
-        (randomness, "skdp/solvers/gd.py", "from numpy.random import default_rng"),
+        (randomness, SOLVER, "import numpy as np\nnp.random.default_rng()"),
+        (randomness, SOLVER, "from numpy.random import default_rng"),
         (randomness, "skdp/problem/losses/l.py", "import os\nos.urandom(8)"),
         (randomness, "skdp/problem/problem.py", "from secrets import randbits"),
         (randomness, "skdp/problem/problem.py", "from sklearn.utils import check_random_state"),
         (randomness, "skdp/problem/constraints/box.py", "__import__('random')"),
         (randomness, "skdp/problem/constraints/box.py", "from importlib import import_module"),
-        (private_attributes, "skdp/solvers/gd.py", "def f(oracle): return oracle._rows"),
-        (private_attributes, "skdp/solvers/gd.py", "self.oracle._rows"),
-        (private_attributes, "skdp/solvers/gd.py", "f.__globals__"),
-        (private_attributes, "skdp/solvers/gd.py", "getattr(oracle, '_rows')"),
-        (private_attributes, "skdp/solvers/gd.py", "vars(oracle)"),
+        (private_attributes, SOLVER, "def f(oracle): return oracle._rows"),
+        (private_attributes, SOLVER, "self.oracle._rows"),
+        (private_attributes, SOLVER, "f.__globals__"),
+        (private_attributes, SOLVER, "getattr(oracle, '_rows')"),
+        (private_attributes, SOLVER, "vars(oracle)"),
         (vague_name, "skdp/solvers/utils.py", ""),
         (vague_name, "skdp/_common.py", ""),
         (vague_name, "tests/helpers.py", ""),
@@ -447,22 +446,14 @@ def test_planted_violation_is_caught(check, path, source):
             "skdp/estimators/a.py",
             "from .base import B\nfrom ..privacy.rows import base",
         ),
-        (
-            forbidden_imports,
-            "skdp/solvers/gd.py",
-            "from ..privacy.accounting.calculus import Calculus",
-        ),
-        (forbidden_imports, "skdp/solvers/gd.py", "from ..problem import Problem"),
-        (
-            forbidden_imports,
-            "skdp/solvers/gd.py",
-            "if TYPE_CHECKING:\n    from ..privacy.oracle import Oracle",
-        ),
+        (forbidden_imports, SOLVER, "from ..privacy.accounting.calculus import Calculus"),
+        (forbidden_imports, SOLVER, "from ..problem import Problem"),
+        (forbidden_imports, SOLVER, "if TYPE_CHECKING:\n    from ..privacy.oracle import Oracle"),
         (forbidden_imports, "skdp/privacy/oracle.py", "from .rows.base import RowStore"),
         (forbidden_imports, "tests/test_x.py", "from skdp.estimators import base"),
         (
             made_outside_the_kernel,
-            "skdp/estimators/base.py",
+            ESTIMATOR,
             "from ..privacy.rows.dask_rows import DaskRows\n"
             "def f(x: DaskRows) -> DaskRows: return isinstance(x, DaskRows)",
         ),
@@ -473,14 +464,14 @@ def test_planted_violation_is_caught(check, path, source):
         ),
         (
             randomness,
-            "skdp/solvers/gd.py",
+            SOLVER,
             "import numpy as np\ndef f(rng: np.random.Generator) -> np.random.Generator: ...",
         ),
         (randomness, "skdp/privacy/randomness.py", "import os\nos.urandom(8)"),
-        (private_attributes, "skdp/solvers/gd.py", "self._step"),
-        (private_attributes, "skdp/solvers/gd.py", "object.__setattr__(self, 'a', 1)"),
+        (private_attributes, SOLVER, "self._step"),
+        (private_attributes, SOLVER, "object.__setattr__(self, 'a', 1)"),
         (private_attributes, "skdp/privacy/oracle.py", "other._rows"),
-        (vague_name, "skdp/solvers/gd.py", ""),
+        (vague_name, SOLVER, ""),
         (deep_imports, "tests/test_x.py", "from skdp.privacy import PrivateOracle"),
         (deep_imports, "tests/test_x.py", "from skdp.solvers import GD as gd_\nimport _thread"),
         (deep_imports, "skdp/privacy/oracle.py", "from .queries import _anything"),

@@ -38,21 +38,6 @@ from skdp import (
 )
 from skdp.bandit import policies
 from skdp.model_selection import DPGridSearchCV, DPRandomizedSearchCV
-from skdp.preprocessing import (
-    DPPCA,
-    BoundsScaler,
-    DPKBinsDiscretizer,
-    DPMinMaxScaler,
-    DPOneHotEncoder,
-    DPQuantileTransformer,
-    DPRobustScaler,
-    DPSelectKBest,
-    DPSimpleImputer,
-    DPSplineTransformer,
-    DPStandardScaler,
-    DPTruncatedSVD,
-    RowNormClipper,
-)
 from skdp.privacy.rows import Chunks, reading
 from skdp.problem import constraints, losses
 from skdp.problem import penalties as penalties
@@ -182,21 +167,21 @@ LEARNERS = {
     "hazards": DPHazardRegressor(**FAST, data_norm=2.0, max_time=9.0),
     "grid": DPGridSearchCV(classifier(), {"C": [0.5, 1.0]}, epsilon=20.0),
     "random": DPRandomizedSearchCV(regressor(), {"alpha": [0.5, 1.0]}, epsilon=20.0, n_iter=2),
-    "standard scaler": DPStandardScaler(bounds=(-1, 1)),
-    "min-max scaler": DPMinMaxScaler(bounds=(-1, 1)),
-    "encoder": DPOneHotEncoder(epsilon=50.0, categories=[[0, 1], None, None]),
-    "quantile transformer": DPQuantileTransformer(bounds=(-1, 1)),
-    "discretizer": DPKBinsDiscretizer(bounds=(-1, 1)),
-    "spline transformer": DPSplineTransformer(bounds=(-1, 1)),
-    "robust scaler": DPRobustScaler(bounds=(-1, 1)),
-    "imputer": DPSimpleImputer(bounds=(-1, 1)),
-    "imputer of texts": DPSimpleImputer(strategy="most_frequent", epsilon=50.0),
-    "selector by classes": DPSelectKBest(2, classes=[0, 1], bounds=(-1, 1)),
-    "selector by numbers": DPSelectKBest(2, target_bounds=(0, 1), bounds=(-1, 1)),
-    "components": DPPCA(bounds=(-1, 1)),
-    "singular vectors": DPTruncatedSVD(bounds=(-1, 1)),
-    "bounds": BoundsScaler(bounds=(-1, 1)),
-    "clipper": RowNormClipper(),
+    "standard scaler": preprocessing.DPStandardScaler(bounds=(-1, 1)),
+    "min-max scaler": preprocessing.DPMinMaxScaler(bounds=(-1, 1)),
+    "encoder": preprocessing.DPOneHotEncoder(epsilon=50.0, categories=[[0, 1], None, None]),
+    "quantile transformer": preprocessing.DPQuantileTransformer(bounds=(-1, 1)),
+    "discretizer": preprocessing.DPKBinsDiscretizer(bounds=(-1, 1)),
+    "spline transformer": preprocessing.DPSplineTransformer(bounds=(-1, 1)),
+    "robust scaler": preprocessing.DPRobustScaler(bounds=(-1, 1)),
+    "imputer": preprocessing.DPSimpleImputer(bounds=(-1, 1)),
+    "imputer of texts": preprocessing.DPSimpleImputer(strategy="most_frequent", epsilon=50.0),
+    "selector by classes": preprocessing.DPSelectKBest(2, classes=[0, 1], bounds=(-1, 1)),
+    "selector by numbers": preprocessing.DPSelectKBest(2, target_bounds=(0, 1), bounds=(-1, 1)),
+    "components": preprocessing.DPPCA(bounds=(-1, 1)),
+    "singular vectors": preprocessing.DPTruncatedSVD(bounds=(-1, 1)),
+    "bounds": preprocessing.BoundsScaler(bounds=(-1, 1)),
+    "clipper": preprocessing.RowNormClipper(),
 }
 METHODS = ("predict", "predict_proba", "decision_function", "transform", "inverse_transform")
 
@@ -306,22 +291,10 @@ def learners_with(value):
             yield name, lambda kind=kind, n=name: regressor(kind, **{n: value}).fit(X, Y)
     for name in parameters(DPContextualBandit):
         yield name, lambda n=name: bandit(**{n: value}).fit(X, Y, Y.astype(float))
-    of_quantiles = DPQuantileTransformer, DPKBinsDiscretizer, DPSplineTransformer, DPRobustScaler
-    for kind in (
-        DPPCA,
-        DPTruncatedSVD,
-        DPStandardScaler,
-        DPMinMaxScaler,
-        *of_quantiles,
-        BoundsScaler,
-        RowNormClipper,
-    ):
-        needed = {} if kind is RowNormClipper else {"bounds": (-1, 1)}
-        for name in parameters(kind):
-            yield name, lambda k=kind, n=name, o=needed: k(**o | {n: value}).fit(X)
-    for name in parameters(DPSelectKBest):
-        o = {"classes": [0, 1], "bounds": (-1, 1)}
-        yield name, lambda n=name, o=o: DPSelectKBest(**o | {n: value}).fit(X, Y)
+    for scaler in (learner for learner in LEARNERS.values() if hasattr(learner, "transform")):
+        kind, given = type(scaler), scaler.get_params()
+        for name in given:
+            yield name, lambda k=kind, n=name, o=given: k(**o | {n: value}).fit(X, Y)
     for search, space in ((DPGridSearchCV, "param_grid"), (DPRandomizedSearchCV, None)):
         own = {"estimator": classifier(), "epsilon": 20.0}
         own[space or "param_distributions"] = {"C": [0.5, 1.0]}

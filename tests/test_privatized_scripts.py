@@ -1,6 +1,5 @@
 """The scripts of the example are private after the edits that it counts, and not before."""
 
-import importlib.util
 import warnings
 from pathlib import Path
 
@@ -18,33 +17,28 @@ NAMES = (
 
 
 @pytest.fixture
-def example(monkeypatch):
-    monkeypatch.syspath_prepend(str(FOLDER))
-    spec = importlib.util.spec_from_file_location("scripts", FOLDER / "privatized_scripts.py")
-    module = importlib.util.module_from_spec(spec)
-    monkeypatch.setitem(__import__("sys").modules, "scripts", module)
-    spec.loader.exec_module(module)
-    return module
+def scripts(example):
+    return example("privatized_scripts")
 
 
-def of_name(example, beginning):
+def of_name(scripts, beginning):
     (script,) = (
-        s for s in (*example.gallery(), *example.pipelines()) if s.name.startswith(beginning)
+        s for s in (*scripts.gallery(), *scripts.pipelines()) if s.name.startswith(beginning)
     )
     return script
 
 
-def test_there_are_as_many_scripts_as_the_page_says(example):
-    assert (len([*example.gallery()]), len([*example.pipelines()])) == (12, 5)
+def test_there_are_as_many_scripts_as_the_page_says(scripts):
+    assert (len([*scripts.gallery()]), len([*scripts.pipelines()])) == (12, 5)
     page = (FOLDER.parent / "docs" / "benchmarks" / "privatize.md").read_text()
-    for script in (*example.gallery(), *example.pipelines()):
+    for script in (*scripts.gallery(), *scripts.pipelines()):
         assert f"| {script.name} | {script.by_hand}: " in page
     assert len(NAMES) == 17
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_script_is_private_after_the_edits_that_are_counted_and_not_before(example, name):
-    script = of_name(example, name)
+def test_a_script_is_private_after_the_edits_that_are_counted_and_not_before(scripts, name):
+    script = of_name(scripts, name)
     private, plan = script.private(1.0, return_plan=True)
     assert type(private).__name__ in str(plan) or hasattr(private, "steps")
     assert (script.edited is None) == (script.edits == ())
@@ -62,10 +56,10 @@ def test_a_script_is_private_after_the_edits_that_are_counted_and_not_before(exa
         assert str(other.get_params()) != str(private.get_params())
 
 
-def test_scores_and_the_total_are_measured(example):
-    script = of_name(example, "cosine")
+def test_scores_and_the_total_are_measured(scripts):
+    script = of_name(scripts, "cosine")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
-        found, spent = example.measured(script, splits=1)
+        found, spent = scripts.measured(script, splits=1)
     assert min(np.ravel([*found.values()])) > 0.9
     assert all(0.99 < part <= 1 + 1e-9 for part in spent)

@@ -1,6 +1,5 @@
 """The recipes of the papers' systems run at any size, and measure what they say."""
 
-import importlib
 import sys
 from pathlib import Path
 
@@ -12,19 +11,6 @@ from sklearn.linear_model import LogisticRegression
 from skdp.privacy.accounting import gdp
 
 FOLDER = Path(__file__).resolve().parents[1] / "examples" / "papers"
-
-
-@pytest.fixture
-def paper(monkeypatch):
-    """``paper(name)``: the module of a recipe."""
-    path, before = sys.path.copy(), set(sys.modules)
-    monkeypatch.syspath_prepend(str(FOLDER))
-    yield importlib.import_module
-    for name in set(sys.modules) - before:
-        if str(FOLDER.parent) in str(getattr(sys.modules[name], "__file__", "")):
-            del sys.modules[name]
-    # Recipes put the folder of the benchmarks in front.
-    sys.path[:] = path
 
 
 def made_up(n, d=4):

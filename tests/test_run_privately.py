@@ -1,24 +1,17 @@
 """Scripts written for scikit-learn's models run with private ones, constructors aside."""
 
 import doctest
-import importlib.util
 import sys
 import warnings
-from pathlib import Path
 
 import pytest
 import sklearn.linear_model
 
-EXAMPLES = Path(__file__).resolve().parents[1] / "examples"
 
-
-@pytest.fixture(scope="module")
-def runner():
+@pytest.fixture
+def runner(example):
     pytest.importorskip("matplotlib", reason="the scripts draw; they need matplotlib")
-    spec = importlib.util.spec_from_file_location("run_privately", EXAMPLES / "run_privately.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return example("run_privately")
 
 
 def script_of(example):
@@ -27,7 +20,7 @@ def script_of(example):
 
 
 @pytest.mark.parametrize(
-    "example",
+    "documented",
     [
         sklearn.linear_model.LogisticRegression,
         sklearn.linear_model.LinearRegression,
@@ -37,10 +30,10 @@ def script_of(example):
     ],
     ids=lambda c: c.__name__,
 )
-def test_scikit_learns_own_docstrings_run(example, runner, tmp_path, monkeypatch):
+def test_scikit_learns_own_docstrings_run(documented, runner, tmp_path, monkeypatch):
     script = tmp_path / "script.py"
-    script.write_text(script_of(example))
-    ours = runner.PLACES[example.__name__][1]
+    script.write_text(script_of(documented))
+    ours = runner.PLACES[documented.__name__][1]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         fitted = runner.run(script, 1.0, None)
@@ -48,6 +41,5 @@ def test_scikit_learns_own_docstrings_run(example, runner, tmp_path, monkeypatch
     assert fitted
     assert fitted[0].privacy_spent_.epsilon == 1.0
     # What stood in their places is gone.
-    assert getattr(sys.modules[runner.PLACES[example.__name__][0].__name__], example.__name__) is (
-        example
-    )
+    module = runner.PLACES[documented.__name__][0].__name__
+    assert getattr(sys.modules[module], documented.__name__) is documented

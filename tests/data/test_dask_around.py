@@ -13,6 +13,8 @@ distributed = pytest.importorskip("distributed", reason="needs dask: pip install
 dask = pytest.importorskip("dask", reason="needs dask: pip install 'skdp[dask]'")
 da = pytest.importorskip("dask.array", reason="needs dask: pip install 'skdp[dask]'")
 
+from dask_examples import two_workers  # noqa: E402
+
 from skdp import DPLinearRegression, DPLogisticRegression  # noqa: E402
 from skdp.preprocessing import BoundsScaler, DPOneHotEncoder, DPStandardScaler  # noqa: E402
 from skdp.solvers import GD  # noqa: E402
@@ -33,9 +35,7 @@ def data(n=600):
 
 @pytest.fixture(scope="module")
 def client():
-    with distributed.Client(
-        n_workers=2, threads_per_worker=1, processes=False, dashboard_address=":0"
-    ) as client:
+    with two_workers() as client:
         yield client
 
 

@@ -9,7 +9,7 @@ import pytest
 
 distributed = pytest.importorskip("distributed", reason="needs dask: pip install 'skdp[dask]'")
 da = pytest.importorskip("dask.array", reason="needs dask: pip install 'skdp[dask]'")
-import dask  # noqa: E402
+from dask_examples import two_workers  # noqa: E402
 
 from skdp import DPLinearRegression, DPLogisticRegression  # noqa: E402
 from skdp.privacy.rows import DaskRows, Tasks  # noqa: E402
@@ -29,13 +29,7 @@ OPTIONS = {"data_norm": 3.0, "random_state": 0, "solver": GD(steps=12), "precond
 
 @pytest.fixture(scope="module")
 def client():
-    """Two workers in this process, a thread each."""
-    with (
-        dask.config.set({"distributed.worker.memory.terminate": False}),
-        distributed.Client(
-            n_workers=2, threads_per_worker=1, processes=False, dashboard_address=":0"
-        ) as client,
-    ):
+    with two_workers() as client:
         yield client
 
 
@@ -178,11 +172,8 @@ def test_rows_are_made_by_the_task_that_sums_them_unless_others_need_them(client
 
 @pytest.fixture
 def processes():
-    """A client of two worker processes, which are started again when they die."""
-    cluster = distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
-    )
-    with cluster, distributed.Client(cluster) as client:
+    """Workers that are started again when they die."""
+    with two_workers(processes=True) as client:
         yield client
 
 

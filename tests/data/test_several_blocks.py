@@ -9,7 +9,6 @@ import scipy.sparse as sp
 from skdp.privacy import SeededNoise, SystemNoise
 from skdp.privacy.queries import SampledGradientQuery, SiteRequest
 from skdp.privacy.rows import ChunkedRows, Chunks, DenseRows, SparseRows
-from skdp.privacy.rows import site_rows as sites
 from skdp.problem import Problem, RowBounds, Sites
 from skdp.problem.losses import Logistic
 
@@ -54,7 +53,10 @@ SITES = {
 }
 
 
-def check_site_messages(layout, where):
+@pytest.mark.parametrize("where", SITES)
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.by_day(2)
+def test_a_message_is_that_of_the_rows_of_the_site_that_are_drawn(layout, where):
     X, y = logistic_rows()
     found = SITES[where]
     active = np.array([0, 1, found.n_sites - 1])
@@ -81,13 +83,6 @@ def check_site_messages(layout, where):
         np.testing.assert_allclose(got, expected, rtol=rtol, atol=1e-6 if rtol > 1e-6 else 1e-12)
 
 
-@pytest.mark.parametrize("where", SITES)
-@pytest.mark.parametrize("layout", LAYOUTS)
-@pytest.mark.by_day(2)
-def test_a_message_is_that_of_the_rows_of_the_site_that_are_drawn(layout, where):
-    check_site_messages(layout, where)
-
-
 @pytest.mark.parametrize("source", ["seeded", "system"])
 def test_coins_of_different_blocks_and_rounds_are_independent(source):
     noise = SystemNoise() if source == "system" else SeededNoise(np.random.default_rng(0))
@@ -99,16 +94,3 @@ def test_coins_of_different_blocks_and_rounds_are_independent(source):
         for other in parts[:i]:
             # Seven standard deviations: by chance in one case of 1e11.
             assert abs(np.sum(one & other) - size / 16) < 7 * deviation
-
-
-def test_coins_of_the_first_rows_for_all_sites_are_caught(monkeypatch):
-    for kind in (sites._Single, sites._Bunch):
-        made = kind.__init__
-
-        def shifted(self, first, start, *rest, made=made):
-            made(self, first, 0 * start, *rest)
-
-        monkeypatch.setattr(kind, "__init__", shifted)
-    for where in SITES:
-        with pytest.raises(AssertionError):
-            check_site_messages("dense", where)

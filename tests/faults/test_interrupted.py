@@ -2,12 +2,12 @@
 
 import copy
 import pickle
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from functools import partial
 
 import numpy as np
 import pytest
-from interruptions import Lines, noted_ledgers
+from interruptions import Lines, lines_to_try, most_charged, noted_ledgers, spent
 from sklearn.base import clone
 
 from skdp import (
@@ -52,37 +52,15 @@ def published(model):
     return {name for name in _MODEL if name in vars(model)}
 
 
-def spent(model):
-    return model.privacy_spent_.epsilon if "privacy_spent_" in vars(model) else 0.0
-
-
-def lines_to_try(run, seed, at_the_end=40):
-    """Random ones, and some of the last, where receipts are written."""
-    with Lines() as lines:
-        run()
-    public_rng = np.random.default_rng(seed)
-    last = max(1, lines.count - 1500)
-    return sorted(
-        {
-            *public_rng.integers(1, lines.count + 1, size=20).tolist(),
-            *public_rng.integers(last, lines.count + 1, size=at_the_end).tolist(),
-        }
-    )
-
-
 def check_interrupted_fits(name, monkeypatch, failure=KeyboardInterrupt, earlier=False):
     made, columns = FITS[name]
-    for line in lines_to_try(lambda: clone(made).fit(*columns), seed=1):
+    for line in {*lines_to_try(lambda: clone(made).fit(*columns), 1, 20, 40)}:
         model = clone(made)
         if earlier:
             model.fit(*columns)
-        with noted_ledgers(monkeypatch) as ledgers:
-            try:
-                with Lines(line, failure):
-                    model.fit(*columns)
-            except failure:
-                pass
-        charged = max((ledger.spent().epsilon for ledger in ledgers), default=0.0)
+        with noted_ledgers() as ledgers, suppress(failure), Lines(line, failure):
+            model.fit(*columns)
+        charged = most_charged(ledgers)
         # A bandit pays before it has looked at a row; until it looks the run may be taken back.
         taken_back = name == "bandit" and set(vars(model)) == set(vars(clone(made)))
         assert taken_back or spent(model) >= charged, f"line {line}: an under-reported charge"
@@ -137,19 +115,12 @@ def test_a_stream_may_be_interrupted_at_any_line(made, monkeypatch):
         return honest(self, rows)
 
     monkeypatch.setattr(StreamSession, "read", noted)
-    for line in lines_to_try(
-        partial(start().partial_fit, X[20:30], Y[20:30]), seed=2, at_the_end=8
-    ):
+    for line in {*lines_to_try(partial(start().partial_fit, X[20:30], Y[20:30]), 2, 20, 8)}:
         model = start()
         read.clear()
-        with noted_ledgers(monkeypatch) as ledgers:
-            try:
-                with Lines(line):
-                    model.partial_fit(X[20:30], Y[20:30])
-            except KeyboardInterrupt:
-                pass
-        charged = max((ledger.spent().epsilon for ledger in ledgers), default=0.0)
-        assert spent(model) >= charged, f"line {line}"
+        with noted_ledgers() as ledgers, suppress(KeyboardInterrupt), Lines(line):
+            model.partial_fit(X[20:30], Y[20:30])
+        assert spent(model) >= most_charged(ledgers), f"line {line}"
         taken = model.n_samples_seen_
         assert 20 <= taken <= 30
         # What a session holds that was interrupted while it read, nobody could say.

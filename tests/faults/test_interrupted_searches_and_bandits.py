@@ -7,7 +7,7 @@ from threading import Thread
 
 import numpy as np
 import pytest
-from interruptions import Lines, noted_ledgers
+from interruptions import Lines, lines_to_try, most_charged, noted_ledgers, spent
 from sklearn.base import clone
 
 from skdp import DPContextualBandit, DPLogisticRegression, PrivacyBudget
@@ -30,29 +30,13 @@ SEARCHES = {
 }
 
 
-def lines_to_try(run, seed, count):
-    """Anywhere, and as many among the last, where receipts and results are written."""
-    with Lines() as lines:
-        run()
-    public_rng = np.random.default_rng(seed)
-    last = max(1, lines.count - 1500)
-    return [
-        *public_rng.integers(1, lines.count + 1, size=count).tolist(),
-        *public_rng.integers(last, lines.count + 1, size=count).tolist(),
-    ]
-
-
-def spent(model):
-    return model.privacy_spent_.epsilon if "privacy_spent_" in vars(model) else 0.0
-
-
 def check_interrupted_searches(name, monkeypatch, count, earlier=False):
     made = SEARCHES[name]
-    for line in lines_to_try(lambda: clone(made).fit(X, Y), 1, count):
+    for line in lines_to_try(lambda: clone(made).fit(X, Y), 1, count, count):
         search = clone(made)
         if earlier:
             search.fit(X, Y)
-        with PrivacyBudget(50.0, 1e-5) as budget, noted_ledgers(monkeypatch) as ledgers:
+        with PrivacyBudget(50.0, 1e-5) as budget, noted_ledgers() as ledgers:
             with suppress(KeyboardInterrupt), Lines(line):
                 search.fit(X, Y)
             counted = budget.spent.epsilon
@@ -147,15 +131,16 @@ def test_learning_of_a_bandit_may_be_interrupted_at_any_line(policy, count, monk
         return clone(BANDITS[policy]).partial_fit(X[:15], Y[:15], R[:15])
 
     seen = []
-    for line in lines_to_try(partial(start().partial_fit, X[15:], Y[15:], R[15:]), 2, count):
-        with noted_ledgers(monkeypatch) as ledgers:
+    feed = partial(start().partial_fit, X[15:], Y[15:], R[15:])
+    for line in lines_to_try(feed, 2, count, count):
+        with noted_ledgers() as ledgers:
             model = start()
             before = spent(model)
             with suppress(KeyboardInterrupt), Lines(line):
                 model.partial_fit(X[15:], Y[15:], R[15:])
             # The session and what it has been charged outlive the interruption.
             for _ in range(2):
-                charged = max((ledger.spent().epsilon for ledger in ledgers), default=0.0)
+                charged = most_charged(ledgers)
                 assert spent(model) >= max(charged, before), f"line {line}: under-reported"
                 go_on(model)
         assert spent(model) <= EPSILON

@@ -94,37 +94,29 @@ BANDIT = _COMMON | {
     "fit_intercept": [True, False],
     "intercept_scaling": [0.3, 1e-6, 1e6],
 }
+_RANGED = _COMMON | {"bounds": _SEARCHED_BOUNDS}
 _RANGE = [(0.0, 1.0), (-1, 1), (1, 0), (0, 1e-300), (-1e308, 1e308)]
 TRANSFORMERS = {
-    DPStandardScaler: _COMMON
+    DPStandardScaler: _RANGED
     | {
-        "bounds": _SEARCHED_BOUNDS,
         "with_mean": [True, False],
         "with_std": [True, False],
         "clip": [True, False],
     },
-    DPMinMaxScaler: _COMMON
+    DPMinMaxScaler: _RANGED | {"feature_range": _RANGE, "clip": [True, False]},
+    DPQuantileTransformer: _RANGED
     | {
-        "bounds": _SEARCHED_BOUNDS,
-        "feature_range": _RANGE,
-        "clip": [True, False],
-    },
-    DPQuantileTransformer: _COMMON
-    | {
-        "bounds": _SEARCHED_BOUNDS,
         "n_quantiles": [2, 50, 0, 1.5],
         "output_distribution": ["uniform", "normal"],
     },
-    DPKBinsDiscretizer: _COMMON
+    DPKBinsDiscretizer: _RANGED
     | {
-        "bounds": _SEARCHED_BOUNDS,
         "n_bins": [5, 1, [2, 3, 4], [2], 1e9, "five", [2.5] * 3],
         "encode": ["onehot", "onehot-dense", "ordinal"],
         "strategy": ["quantile", "uniform"],
     },
-    DPSplineTransformer: _COMMON
+    DPSplineTransformer: _RANGED
     | {
-        "bounds": _SEARCHED_BOUNDS,
         "n_knots": [5, 2, 1, 40],
         "degree": [0, 1, 3, -1],
         "knots": ["quantile", "uniform"],
@@ -132,23 +124,16 @@ TRANSFORMERS = {
         "include_bias": [True, False],
         "handle_missing": ["error", "zeros"],
     },
-    DPPCA: _COMMON
+    DPPCA: _RANGED | {"n_components": [None, 1, 3, 0, 10**6, 0.9], "whiten": [True, False]},
+    DPSelectKBest: _RANGED
     | {
-        "bounds": _SEARCHED_BOUNDS,
-        "n_components": [None, 1, 3, 0, 10**6, 0.9],
-        "whiten": [True, False],
-    },
-    DPSelectKBest: _COMMON
-    | {
-        "bounds": _SEARCHED_BOUNDS,
         "k": [2, 1, 10, 0, 1.5],
         "classes": [[0, 1], None, [0], ["a", 1]],
         "target_bounds": [None, (0, 1), (1, 0)],
     },
-    DPTruncatedSVD: _COMMON | {"bounds": _SEARCHED_BOUNDS, "n_components": [1, 3, 0, 10**6, 0.9]},
-    DPRobustScaler: _COMMON
+    DPTruncatedSVD: _RANGED | {"n_components": [1, 3, 0, 10**6, 0.9]},
+    DPRobustScaler: _RANGED
     | {
-        "bounds": _SEARCHED_BOUNDS,
         "with_centering": [True, False],
         "with_scaling": [True, False],
         "quantile_range": [(25.0, 75.0), (5, 40), (1e-9, 99.9), (75, 25), (0, 100), "half"],

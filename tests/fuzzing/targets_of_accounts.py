@@ -1,23 +1,12 @@
 """Fuzzing of what counts: accountants, ledgers, plans, budgets and audits."""
 
 import numpy as np
-from fuzzing.inputs import (
-    DELTA,
-    EPSILON,
-    NONSENSE,
-)
-from fuzzing.properties import (
-    attempt,
-    check_amount,
-    require,
-)
+from fuzzing.inputs import DELTA, EPSILON, NONSENSE
+from fuzzing.properties import attempt, check_amount, require
 from hypothesis import strategies as st
 
 import skdp
-from skdp.privacy.accounting import (
-    gdp,
-    zcdp,
-)
+from skdp.privacy.accounting import gdp, zcdp
 
 _levels = st.one_of(
     st.floats(1e-3, 20), st.floats(0, allow_nan=False), st.sampled_from(NONSENSE), st.just(0.0)

@@ -4,8 +4,9 @@ from math import isnan
 
 import numpy as np
 from fuzzing.inputs import BOUNDS, DELTA, EPSILON, ROWS, matrices, parameters, targets, weights
-from fuzzing.properties import attempt, charged_ledgers, check_amount, require
+from fuzzing.properties import attempt, check_amount, require
 from hypothesis import strategies as st
+from interruptions import noted_ledgers
 from models_that_misbehave import Fixed
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
@@ -65,12 +66,12 @@ def evaluation_cases(draw):
 def check_evaluation(case):
     """Refused before it is paid for, or a result that is paid for."""
     model, X, y, given = case
-    with charged_ledgers() as ledgers:
+    with noted_ledgers() as ledgers:
         out, failure = attempt(skdp.evaluate, model, X, y, **given)
     if failure is not None:
         require(not ledgers, f"charged and refused: {failure!r}")
         return
-    for one in ledgers.values():
+    for one in ledgers:
         require(out.privacy_spent_.epsilon >= one.spent().epsilon, "reports less than was charged")
     require(out.privacy_spent_.epsilon <= float(given["epsilon"]), "above the budget")
     total, refusal = attempt(skdp.privacy_spent, out)

@@ -3,6 +3,8 @@
 from functools import partial
 
 import numpy as np
+import pandas as pd
+import scipy.sparse as sp
 from fuzzing.inputs import (
     BANDIT,
     CHOSEN,
@@ -17,7 +19,6 @@ from fuzzing.inputs import (
 )
 from fuzzing.properties import (
     attempt,
-    charged_ledgers,
     check_amount,
     check_numbers,
     check_receipt,
@@ -25,6 +26,7 @@ from fuzzing.properties import (
     require,
 )
 from hypothesis import strategies as st
+from interruptions import noted_ledgers
 
 import skdp
 from skdp import DPContextualBandit, DPLinearRegression, DPLogisticRegression, PrivacyBudget
@@ -65,7 +67,7 @@ def check_model(case):
             keywords = {} if w is None else {"sample_weight": w}
             if grouped and method == "fit" and isinstance(y, np.ndarray) and y.ndim and len(y) > 5:
                 keywords["sites"] = np.arange(len(y)) % 2
-            with charged_ledgers() as ledgers:
+            with noted_ledgers() as ledgers:
                 call = getattr(model, method)
                 out, failure = attempt(call, X, y, **keywords)
             check_receipt(model, ledgers)
@@ -113,7 +115,7 @@ def check_bandit(case):
     model, calls = case
     for method, *columns in calls:
         before = dict(vars(model))
-        with charged_ledgers() as ledgers:
+        with noted_ledgers() as ledgers:
             call = getattr(model, method)
             _, failure = attempt(call, *(columns[:1] if method == "act" else columns))
         check_receipt(model, ledgers)
@@ -142,7 +144,7 @@ def check_transformer(case):
     model, data = case
     for X in data:
         before = dict(vars(model))
-        with charged_ledgers() as ledgers:
+        with noted_ledgers() as ledgers:
             _, failure = attempt(model.fit, X, np.arange(getattr(X, "shape", (6,))[0]) % 2)
         check_receipt(model, ledgers)
         if failure is not None:
@@ -150,7 +152,8 @@ def check_transformer(case):
         out, refusal = attempt(model.transform, X)
         if failure is None:
             require(refusal is None, f"fits but does not transform: {refusal!r}")
-            check_numbers(out, "transformed rows")
+            rows = pd.DataFrame(X.toarray() if sp.issparse(X) else X)
+            check_numbers(out, "transformed rows", missing=rows.isna().to_numpy().any())
             if hasattr(model, "inverse_transform"):
                 attempt(model.inverse_transform, out)
             total, _ = attempt(skdp.privacy_spent, model)

@@ -8,8 +8,9 @@ from math import sqrt
 
 import numpy as np
 from fuzzing.inputs import NONSENSE, SECRET
-from fuzzing.properties import attempt, charged_ledgers, check_amount, require
+from fuzzing.properties import attempt, check_amount, require
 from hypothesis import strategies as st
+from interruptions import noted_ledgers
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
@@ -110,9 +111,9 @@ def total_cases(draw):
 def check_total(case):
     """A total covers all that was charged, or there is none."""
     made, whole, fits, delta = case
-    ledgers = {}
+    ledgers = []
     if fits and hasattr(made, "fit"):
-        with charged_ledgers() as ledgers:
+        with noted_ledgers() as ledgers:
             try:
                 # What scikit-learn raises and warns of is not looked at.
                 with np.errstate(all="ignore"), warnings.catch_warnings():
@@ -127,7 +128,7 @@ def check_total(case):
     check_amount(total.epsilon, "total epsilon")
     check_amount(total.delta, "total delta", 1.0)
     require(len(str(total)) > 0, "prints nothing")
-    charged = [ledger for ledger in ledgers.values() if ledger.receipt()]
+    charged = [ledger for ledger in ledgers if ledger.receipt()]
     require(fits or not charged, "a total of a fit that failed")
     _, other = attempt(skdp.privacy_spent, made, total.delta if 0 < total.delta < 1 else None)
     require(other is None, f"no total at its own delta: {other!r}")
@@ -152,9 +153,7 @@ def nesting_cases(draw):
     """Budgets that open and close, and fits, streams, copies and totals in between."""
     todo = []
     for _ in range(draw(st.integers(2, 9))):
-        word = draw(
-            st.sampled_from(["open", "open", "fit", "fit", "fit", "stream", "close", "odd"])
-        )
+        word = draw(st.sampled_from(_WORDS))
         if word == "open":
             relation = draw(st.sampled_from(["replace_one", "replace_one", "zero_out"]))
             rule = draw(st.sampled_from(_RULES))
@@ -212,10 +211,10 @@ def _odd(what, opened):
 
 def _learn_within(word, model, X, opened, before):
     y, model = _Y[: len(X)], clone(model)
-    with charged_ledgers() as ledgers:
+    with noted_ledgers() as ledgers:
         method = model.fit if word == "fit" else model.partial_fit
         _, failure = attempt(method, X, y)
-    charged = [ledger for ledger in ledgers.values() if ledger.receipt()]
+    charged = [ledger for ledger in ledgers if ledger.receipt()]
     for one, (spent, runs) in zip(opened, before, strict=True):
         require(one.spent.epsilon >= spent * (1 - 1e-9), "a budget is less spent than it was")
         if charged:

@@ -69,6 +69,19 @@ def gives(result: object) -> Callable:
     return lambda honest, *args, **options: result
 
 
+@contextmanager
+def refused(instead: str, error: type[Exception] = ValueError) -> Iterator[None]:
+    """A block that has to raise an error.
+
+    ``pytest.raises`` says only that nothing was raised, and not what that would mean.
+    """
+    try:
+        yield
+    except error:
+        return
+    raise AssertionError(instead)
+
+
 @dataclass(frozen=True)
 class Bug:
     """A row of the catalogue.
@@ -136,7 +149,9 @@ def _found(target: str) -> tuple[Any, str]:
     """The owner of an attribute, and its name there."""
     head, *path, name = target.split(".")
     if head not in PLACES:
-        raise LookupError(f"{target} needs a place for {head!r}; add it to PLACES.")
+        raise LookupError(
+            f"{target} needs a place for {head!r}; one that is unique, or add it to _CALLED."
+        )
     module = import_module(PLACES[head])
     owner = getattr(module, head) if head[0].isupper() else module
     for step in path:

@@ -1,50 +1,11 @@
-"""All planted bugs by subject."""
+"""All planted bugs by subject, each a module of this folder that lists them as ``BUGS``."""
 
-from planted_bugs import (
-    accounting,
-    audits,
-    bandits,
-    categories,
-    estimators,
-    evaluations,
-    exposures,
-    kinds,
-    mechanisms,
-    minibatches,
-    preprocessing,
-    quantiles,
-    queries,
-    searches,
-    sites,
-    solvers,
-    steps,
-    streams,
-    units,
-    visits,
-    weights,
-)
+from importlib import import_module
+from pathlib import Path
 
-SUBJECTS = (
-    queries,
-    kinds,
-    weights,
-    exposures,
-    quantiles,
-    units,
-    mechanisms,
-    minibatches,
-    accounting,
-    solvers,
-    steps,
-    streams,
-    visits,
-    sites,
-    bandits,
-    estimators,
-    preprocessing,
-    categories,
-    searches,
-    evaluations,
-    audits,
-)
-CATALOGUE = {module.__name__.rpartition(".")[2]: module.BUGS for module in SUBJECTS}
+SUBJECTS = [
+    path.stem
+    for path in sorted(Path(__file__).parent.glob("*.py"))
+    if "\nBUGS = (\n" in path.read_text(encoding="utf-8")
+]
+CATALOGUE = {name: import_module(f"planted_bugs.{name}").BUGS for name in SUBJECTS}

@@ -293,13 +293,29 @@ def one_thread():
         yield
 
 
+def sums_are_those_in_memory(opened, X, y, marked, changed):
+    """Or rows that have changed are noticed, which is said."""
+    bounds = RowBounds(2.0, 1.0, TargetBounds(-1.0, 1.0))
+    memory = DenseRows(X, y).bounded(bounds)
+    try:
+        bounded = opened().bounded(bounds)
+        for these in (None, marked, None):
+            found, exact = (
+                rows.sum(lambda block: block.combine(block.y.copy()), these)
+                for rows in (bounded, memory)
+            )
+            np.testing.assert_allclose(found, exact, rtol=1e-10, atol=1e-10)
+    except ValueError as refusal:
+        if changed is None or "the same rows at each pass" not in str(refusal):
+            raise
+
+
 def collections_sum_as_rows_in_memory_do(changed=None):
     """Sums over all rows and over some; from the fourth pass on, rows may be others."""
     from dask_examples import cut, data
 
     from skdp.privacy.rows import DaskRows
 
-    bounds = RowBounds(2.0, 1.0, TargetBounds(-1.0, 1.0))
     X, y = data()
     chunks, targets = cut(X, y)
     reads = []
@@ -311,25 +327,14 @@ def collections_sum_as_rows_in_memory_do(changed=None):
     if changed is not None:
         chunks = chunks.map_blocks(changing, dtype=float, meta=np.empty((0, 0)))
     marked = np.random.default_rng(1).random(len(X)) < 0.3
-    memory = DenseRows(X, y).bounded(bounds)
-    try:
-        with one_thread():
-            bounded = DaskRows(chunks, targets, np.asarray).bounded(bounds)
-            for these in (None, marked, None):
-                found, exact = (
-                    rows.sum(lambda block: block.combine(block.y.copy()), these)
-                    for rows in (bounded, memory)
-                )
-                np.testing.assert_allclose(found, exact, rtol=1e-10, atol=1e-10)
-    except ValueError as refusal:
-        # That they have changed is noticed, and said.
-        if changed is None or "the same rows at each pass" not in str(refusal):
-            raise
+    with one_thread():
+        sums_are_those_in_memory(
+            lambda: DaskRows(chunks, targets, np.asarray), X, y, marked, changed
+        )
 
 
 def chunks_sum_as_rows_in_memory_do(changed=None):
     """Sums over chunks, read into memory that is used again; the third pass may be over others."""
-    bounds = RowBounds(2.0, 1.0, TargetBounds(-1.0, 1.0))
     rng = np.random.default_rng(0)
     X, passes, place = rng.normal(size=(90, 3)), [], np.empty((30, 3))
     y = X[:, 0] + rng.normal(size=90)
@@ -341,19 +346,8 @@ def chunks_sum_as_rows_in_memory_do(changed=None):
             place[:] = other * X[start : start + 30]
             yield place, y[start : start + 30]
 
-    memory, marked = DenseRows(X, y).bounded(bounds), rng.random(90) < 0.3
-    try:
-        bounded = ChunkedRows(Chunks(read), np.asarray).bounded(bounds)
-        for these in (None, marked, None):
-            found, exact = (
-                rows.sum(lambda block: block.combine(block.y.copy()), these)
-                for rows in (bounded, memory)
-            )
-            np.testing.assert_allclose(found, exact, rtol=1e-10, atol=1e-10)
-    except ValueError as refusal:
-        # That they have changed is noticed, and said.
-        if changed is None or "the same rows at each pass" not in str(refusal):
-            raise
+    marked = rng.random(90) < 0.3
+    sums_are_those_in_memory(lambda: ChunkedRows(Chunks(read), np.asarray), X, y, marked, changed)
 
 
 def row_groups_cut_no_chunks():

@@ -12,7 +12,7 @@ import pytest
 from by_night import by_night
 
 distributed = pytest.importorskip("distributed", reason="needs dask: pip install 'skdp[dask]'")
-import dask  # noqa: E402
+from dask_examples import two_workers  # noqa: E402
 from sites_on_workers import (  # noqa: E402
     BOUNDS,
     BUDGET,
@@ -62,12 +62,7 @@ def client():
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(distributed.Worker, "actor_execute", watched)
-        with (
-            dask.config.set({"distributed.worker.memory.terminate": False}),
-            distributed.Client(
-                n_workers=2, threads_per_worker=1, processes=False, dashboard_address=":0"
-            ) as client,
-        ):
+        with two_workers() as client:
             yield client
 
 
@@ -351,31 +346,20 @@ def fails_when_lost(sites, stop, rounds):
 
 
 def test_a_fit_fails_when_a_worker_closes_and_says_what_it_has_spent():
-    with (
-        dask.config.set({"distributed.worker.memory.terminate": False}),
-        distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=False, dashboard_address=":0"
-        ) as cluster,
-        distributed.Client(cluster) as client,
-    ):
+    with two_workers() as client:
         stopped = []
 
         def heard(message):
             if message.round == 5 and not stopped:
-                stopped.append(cluster.workers[1])
-                cluster.sync(cluster.workers[1].close)
+                stopped.append(client.cluster.workers[1])
+                client.cluster.sync(stopped[0].close)
 
         fails_when_lost(DaskSites(client, loaders(), **BUDGET, heard=heard), stopped, 40)
 
 
 @pytest.mark.nightly
 def test_a_fit_fails_when_a_worker_is_killed_and_says_what_it_has_spent():
-    with (
-        distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0"
-        ) as cluster,
-        distributed.Client(cluster) as client,
-    ):
+    with two_workers(processes=True) as client:
         killed = []
 
         def heard(message):
