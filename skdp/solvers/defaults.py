@@ -330,7 +330,7 @@ class ObjectivePerturbation:
 
 
 class GD:
-    """What gradient descent adds to its rule.
+    """Share of minibatches and shrinkage of gradient descent.
 
     Measured by minibatches.py (the share) and solvers.py.
     """
@@ -509,7 +509,7 @@ class Screening:
 
 
 class Variances:
-    """What a first look at the rows is told by.
+    """Warnings of a first look at the variances of rows.
 
     Carried over; no script measures when a warning comes too often.
     """
@@ -630,7 +630,7 @@ class IterativeWhitening:
 
 
 class Choices:
-    """Which solver a fit takes by itself.
+    """Choice of the solver that a fit takes by itself.
 
     Measured by defaults.py with ``--others``.
     """
@@ -737,7 +737,7 @@ class LifeTable:
 
 
 class Forecast:
-    """What ``plan`` expects of a fit.
+    """Losses that ``plan`` expects of a fit.
 
     Measured by behaviour.py.
     """
@@ -764,7 +764,7 @@ class Forecast:
 
 
 class Inference:
-    """When intervals are not to be had, and what is told of.
+    """Intervals that are not to be had, and warnings of others.
 
     Measured by intervals.py.
     """
