@@ -183,7 +183,7 @@ class TrackedGD:
     # Where rows are many and second moments stand out of their noise in nearly all directions,
     # these go at one pace: few steps are enough, a unit of how far moments are apart, and with less
     # momentum the clip follows residuals more closely.
-    RESOLVED_SHARE, RESOLVED_STEPS, MOST_RESOLVED_STEPS, RESOLVED_MEMORIES = 0.9, 6.0, 24.0, 12.0
+    RESOLVED_SHARE, RESOLVED_STEPS, MOST_RESOLVED_STEPS, RESOLVED_MEMORIES = 0.9, 5.0, 24.0, 12.0
     # How fast the clip follows, a step, at least and at most, and over all steps.
     CLIP_RATE, MOST_CLIP_RATE, TOTAL_CLIP_RATE = 0.1, 0.85, 20.0
     # How much of the noise is taken off the solution; and the least share of rows that are taken to
@@ -627,6 +627,8 @@ class IterativeWhitening:
     LEAST_OF_EACH = 0.06
     # Share of the cost of all iterations for the one iteration in coordinates that are known.
     FURTHER_ITERATION_SHARE = 0.125
+    # Second moments of all directions, but for noise, from which there are no further iterations.
+    RESOLVED_MOMENT = 0.95
 
 
 class Choices:
