@@ -73,11 +73,11 @@ class DPLogisticRegression(WithInference, PrivateLinearClassifier):
     -----
     Each call of ``fit`` spends (epsilon, delta) anew: fits on the same rows add up.
 
-    By default a fit releases second moments of the rows, counts of the classes, 24 gradients (up to
-    100 where the moments do not stand out of their noise) and residuals at a few scales of the
-    scores. The counts cost 2 % of what the moments leave, and are left out, like the moments, where
-    noise would drown them. They tell the solver where to start: at the log-odds of the classes, so
-    that a rare class is known to be rare from the first step on.
+    By default a fit releases second moments of the rows, counts of the classes, 6 to 24 gradients
+    (up to 100 where the moments do not stand out of their noise) and residuals at a few scales of
+    the scores. The counts cost 2 % of what the moments leave, and are left out, like the moments,
+    where noise would drown them. They tell the solver where to start: at the log-odds of the
+    classes, so that a rare class is known to be rare from the first step on.
 
     Up to about epsilon = 10 solvers clip the gradient of each row well below its largest possible
     value, which leaves scores at a wrong scale. The last answer mends that: coefficients and

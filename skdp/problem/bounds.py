@@ -247,6 +247,14 @@ class RowMap:
         return hash((id(self.scale), id(self.matrix), id(self.shift), self.norm))
 
     @cached_property
+    def apart(self) -> float:
+        """Largest second moment over the smallest; infinite where they are not known."""
+        if self.moments is None or not self.moments.any():
+            return inf
+        least = float(self.moments.min())
+        return float(self.moments.max()) / least if least > 0 else inf
+
+    @cached_property
     def mixes(self) -> bool:
         """True if a coordinate depends on more than one feature."""
         return self.matrix is not None or self.sketch is not None

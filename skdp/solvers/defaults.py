@@ -111,11 +111,13 @@ class PreconditionedGD:
     # Bound on a row's gradient in units of the typical length of rows: so small that rows that are
     # long or sure to be fitted count for less.
     CLIP = 0.3
-    # Fewest and most steps, and how many times as many huge budgets take.
-    FEWEST_STEPS, MOST_STEPS, MOST_STEP_GROWTH = 12, 24, 50.0
-    # In coordinates of known moments: steps a unit of the root of how far apart these are,
-    # momentum, and noise in the score of a typical row before iterates are combined.
-    STEPS_A_UNIT, FARTHEST_APART, MOMENTUM, SCORE_NOISE = 12.0, 1e-3, 0.6, 6.0
+    # Most steps, and how many times as many huge budgets take.
+    MOST_STEPS, MOST_STEP_GROWTH = 24, 50.0
+    # In coordinates of known moments: steps for two balanced classes and for several, a unit of how
+    # far apart moments are; and for rare classes and counts.
+    STEPS_OF_TWO, STEPS_OF_SEVERAL, STEPS_OF_RARE = 5.5, 8.0, 12.0
+    # There, momentum and noise in the score of a typical row before iterates are combined.
+    MOMENTUM, SCORE_NOISE = 0.6, 6.0
     # Curvature of the loss that steps assume, in units of that at the start: more first, because
     # the first gradient is the largest and points along the difference of the classes; then less
     # and less, as scores grow and bend the loss less, unless the latest two gradients tell of more.
@@ -183,11 +185,12 @@ class TrackedGD:
     # Times that momentum is forgotten, at least, so that it can replace steps.
     MEMORIES = 6.4
     # Where rows are many and second moments stand out of their noise in nearly all directions,
-    # these go at one pace: few steps are enough, and with less momentum the clip follows residuals
-    # more closely. Set on california, protein, autoregressive, lognormal and ill_conditioned.
-    RESOLVED_SHARE, RESOLVED_STEPS, RESOLVED_MEMORIES = 0.9, 24, 12.0
-    # How fast the clip follows, a step, and over all steps.
-    CLIP_RATE, TOTAL_CLIP_RATE = 0.1, 20.0
+    # these go at one pace: few steps are enough, a unit of how far moments are apart, and with less
+    # momentum the clip follows residuals more closely. Steps were set on california, protein, autoregressive,
+    # lognormal, ill_conditioned and the simulated tables.
+    RESOLVED_SHARE, RESOLVED_STEPS, MOST_RESOLVED_STEPS, RESOLVED_MEMORIES = 0.9, 5.0, 24.0, 12.0
+    # How fast the clip follows, a step, at least and at most, and over all steps.
+    CLIP_RATE, MOST_CLIP_RATE, TOTAL_CLIP_RATE = 0.1, 0.85, 20.0
     # How much of the noise is taken off the solution; and the least share of rows that are taken to
     # be left whole by the clip.
     NOISE_RATIO, LEAST_WHOLE = 1.0, 0.1
@@ -632,6 +635,8 @@ class IterativeWhitening:
     LEAST_OF_EACH = 0.06
     # Share of the cost of all iterations for the one iteration in coordinates that are known.
     FURTHER_ITERATION_SHARE = 0.125
+    # Second moments of all directions, but for noise, from which there are no further iterations.
+    RESOLVED_MOMENT = 0.95
 
 
 class Choices:

@@ -57,9 +57,9 @@ class TrackedGD(Solver):
     ----------
     steps : int, optional
         Number of gradients T. By default 200 in the user's coordinates and, the more rows there are
-        for each coordinate, 100 to 40 in private ones, where momentum replaces steps; 24 in place
-        of 40 where released second moments stand out of their noise in nearly all directions; more
-        at budgets beyond mu = 2.
+        for each coordinate, 100 to 40 in private ones, where momentum replaces steps. Where
+        released second moments stand out of their noise in nearly all directions, 6 times the ratio
+        of the largest to the smallest, and 24 at most. More at budgets beyond mu = 2.
     whole : float, optional
         Share q of the rows that the clip should leave whole, in (0, 1). By default between 0.5
         and 0.97, growing with the number of rows times the budget for each coordinate, and
@@ -117,7 +117,9 @@ class TrackedGD(Solver):
             # In white coordinates a row is as long as the root of the directions that are seen.
             seen = row_map.typical is not None and row_map.typical**2 >= tuned.RESOLVED_SHARE * p
             if seen and needed <= tuned.LEAST_STEPS:
-                most, memories = tuned.RESOLVED_STEPS * growth, tuned.RESOLVED_MEMORIES
+                few = tuned.RESOLVED_STEPS * row_map.apart
+                most = min(tuned.MOST_RESOLVED_STEPS, few) * growth
+                memories = tuned.RESOLVED_MEMORIES
             most = min(tuned.MOST_STEPS * longer, most)
         steps = ceil(most) if self.steps is None else self.steps
         if row_map is not None:
@@ -130,7 +132,8 @@ class TrackedGD(Solver):
                 slow = max(float(np.partition(row_map.moments, rank)[rank]), tuned.REACH / far)
                 far = min(far, tuned.REACH / slow)
             stride = max(1.0, min(far / steps, tuned.LONGEST_STEP / (1 - momentum)))
-            pace = max(tuned.CLIP_RATE, tuned.TOTAL_CLIP_RATE / steps)
+            fastest = min(tuned.MOST_CLIP_RATE, tuned.TOTAL_CLIP_RATE / steps)
+            pace = max(tuned.CLIP_RATE, fastest)
             length, curvature = min(length, sqrt(p)), min(curvature, 1.0)
 
         w = before = problem.start()

@@ -10,7 +10,7 @@ from skdp.privacy import Adjacency, PrivateOracle, SeededNoise
 from skdp.privacy.accounting import Ledger
 from skdp.privacy.rows import DenseRows
 from skdp.problem import Problem, RowBounds, TargetBounds
-from skdp.problem.losses import Squared
+from skdp.problem.losses import Pinball, Squared
 from skdp.problem.penalties import L2, NoPenalty
 from skdp.solvers.preconditioning import IterativeWhitening
 from skdp.testing import RecordingOracle, ReplayOracle, Transcript
@@ -30,6 +30,7 @@ def make_rows(n=N):
 
 X = make_rows()
 PROBLEM = Problem(Squared(), N, D, RowBounds(1.0, CONSTANT, TargetBounds(-1.0, 1.0)))
+OF_QUANTILES = replace(PROBLEM, loss=Pinball())
 PUBLIC_RNG = np.random.default_rng(0)
 
 
@@ -93,14 +94,16 @@ def test_no_penalty_stays_none():
 
 @pytest.mark.parametrize("share", [0.1, 0.4])
 def test_all_looks_together_cost_their_share(share):
-    _, ledger = prepared(IterativeWhitening(share=share))
+    _, ledger = prepared(IterativeWhitening(share=share), epsilon=1.0)
     assert sum(event.count for event in ledger.receipt()) == 3
     assert {event.query for event in ledger.receipt()} == {"second_moments"}
     assert ledger.total == pytest.approx(share * ledger.limit, rel=1e-9)
 
 
 def test_the_declared_sensitivity_is_that_of_the_norm_in_the_coordinates_of_each_look():
-    first, *later = prepared()[1].receipt()
+    # Of quantiles, for which none is left out.
+    first, *later = prepared(problem=OF_QUANTILES)[1].receipt()
+    assert sum(event.count for event in later) == 2
     assert first.sensitivity == pytest.approx(sqrt(2) * (1 + CONSTANT**2) / N, rel=1e-4)
     # Without noise all D + 1 directions stand out, so rows are clipped to 2 sqrt(D + 1).
     for event in later:
@@ -113,6 +116,13 @@ def test_looks_that_noise_would_drown_are_left_out_and_cost_nothing():
     problem = replace(PROBLEM, n_samples=60)
     _, ledger = prepared(IterativeWhitening(least=0.0), problem, epsilon=1.0, rows=few)
     assert [event.count for event in ledger.receipt()] == [1]
+    assert ledger.total == pytest.approx(0.4 / 3 * ledger.limit, rel=1e-9)
+
+
+def test_no_more_is_asked_once_all_directions_stand_out_of_the_noise():
+    _, ledger = prepared()
+    assert [event.count for event in ledger.receipt()] == [1]
+    # What they would have cost is left for the solver.
     assert ledger.total == pytest.approx(0.4 / 3 * ledger.limit, rel=1e-9)
 
 

@@ -92,14 +92,17 @@ def test_steps_are_as_many_as_released_moments_ask_for():
     common = np.random.default_rng(4).normal(size=(len(white), 1))
     apart = white + 0.2 * np.sign(common)
     apart /= np.linalg.norm(apart, axis=1).max()
-    assert steps_taken(white, 0.5) <= 14
-    assert steps_taken(alike, 0.5) <= 14
+    few = steps_taken(white, 0.5)
+    assert few <= 8
+    assert steps_taken(alike, 0.5) <= 8
+    # Curvature changes more on the way where a class is rare.
+    assert few < steps_taken(white, 0.03) <= 16
     assert steps_taken(apart, 0.5, epsilon=0.2) > 14
     # Nothing is known of directions without a look at all of them.
     assert steps_taken(white, 0.5, precondition="diagonal") == 24
     assert steps_taken(white, 0.5, solver=PreconditionedGD(steps=5)) == 5
     # Towards the solution without privacy.
-    assert steps_taken(white, 0.5, epsilon=64.0) > 24
+    assert steps_taken(white, 0.5, epsilon=64.0) > 2 * few
 
 
 def test_moments_of_which_noise_leaves_nothing_ask_for_all_steps():

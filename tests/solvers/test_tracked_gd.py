@@ -117,9 +117,10 @@ def test_the_step_stays_within_the_horizon():
     np.testing.assert_allclose(second[1][0], -0.5 * total_step_size * first[3][:-1])
 
 
-def steps_behind(typical, epsilon=1.0):
+def steps_behind(typical, epsilon=1.0, least_moment=None):
     problem, X, y = white_problem()
-    row_map = replace(problem.bounds.row_map, typical=typical)
+    moments = None if least_moment is None else np.append(np.ones(D - 1), least_moment)
+    row_map = replace(problem.bounds.row_map, typical=typical, moments=moments)
     problem = replace(problem, bounds=replace(problem.bounds, row_map=row_map))
     return len(clips(solve(TrackedGD(), problem, X, y, epsilon=epsilon)[1])[0])
 
@@ -131,6 +132,10 @@ def test_few_steps_are_enough_where_all_directions_stand_out_of_their_noise():
     assert hidden == steps_behind(None) > seen
     # Towards the solution without noise there are more of them.
     assert steps_behind(sqrt(0.95 * D), epsilon=50.0) > seen
+    # The more alike second moments are, the fewer.
+    white, apart = (steps_behind(sqrt(D), least_moment=least) for least in (0.95, 0.5))
+    assert white <= 8
+    assert white < apart < seen
 
 
 @pytest.mark.parametrize("adjacency", Adjacency)

@@ -44,7 +44,8 @@ class IterativeWhitening(Preconditioner):
     share : float, default=0.4
         Share of mu^2 for all iterations together.
     iterations : int, default=3
-        Number of iterations. Later ones are left out, and cost nothing, if noise would drown them.
+        Most iterations. Later ones are left out, and cost nothing, if noise would drown them, or,
+        but for quantiles, if all directions stand clearly out of the noise of one before.
     row_clip : float, default=2.0
         Rows longer than this many times the root of the effective dimension are scaled down to it
         from the second iteration on.
@@ -107,6 +108,11 @@ class IterativeWhitening(Preconditioner):
             matrix = matrix @ (vectors / np.sqrt(values + ridge))
             moments = without_noise / (values + ridge)
             effective = max(1.0, float(np.sum(values / (values + ridge))))
+            # A further iteration has nothing left to tell apart; the solver has what it saves. That
+            # was measured for residuals alone.
+            resolved = float(moments.min()) >= tuned.RESOLVED_MOMENT
+            if resolved and not problem.loss.quantiles:
+                break
         reach = np.linalg.norm(matrix, 2) * bounds.row_norm
         conditioned = self._mapped(
             problem, matrix, _LONGER * float(reach), sqrt(effective), moments
