@@ -70,7 +70,8 @@ def check_receipt(estimator, ledgers):
     for one in charged:
         require(epsilon >= one.epsilon, f"reports {epsilon} but was charged {one.epsilon}")
     for event in estimator.privacy_ledger_:
-        require(event.count >= 1 and event.noise_scale > 0, f"impossible event {event}")
+        noisy = event.noise_scale > 0 or epsilon == inf
+        require(event.count >= 1 and noisy, f"impossible event {event}")
 
 
 def check_untouched(estimator, before, failure):
