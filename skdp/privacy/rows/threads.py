@@ -122,6 +122,11 @@ def usable_threads() -> int:
     return max(1, min([_processors(), *filter(None, pools)]))
 
 
+def threads_here() -> int:
+    """Number of threads that there may be, also within a sum, in which algebra has one."""
+    return _threads if _under_way else usable_threads()
+
+
 class _Sum:
     """A sum under way."""
 
