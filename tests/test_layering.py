@@ -46,7 +46,10 @@ MAY = {
     "skdp.reporting": (
         *ROOT, "skdp.reporting", "skdp.privacy.accounting", "skdp.privacy.adjacency",
     ),
-    "skdp.solvers.preconditioning": (*PROBLEM, "skdp.solvers.preconditioning"),
+    "skdp.solvers.defaults": (),
+    "skdp.solvers.preconditioning": (
+        *PROBLEM, "skdp.solvers.preconditioning", "skdp.solvers.defaults",
+    ),
     "skdp.solvers": (
         *PROBLEM, "skdp.solvers", *DECLARED, *GRAPHS, "skdp.federated",
     ),

@@ -11,6 +11,7 @@ from ..privacy.accounting.promise import nominal
 from ..problem.constraints import Constraint
 from ..problem.problem import Problem
 from ..solvers import GD, SOLVERS, PreconditionedGD, Solver, TrackedGD, kind_of
+from ..solvers.defaults import Choices as tuned
 from ..solvers.minibatches import refuse_batch_size
 from ..solvers.preconditioning import (
     FrequencyScaling,
@@ -20,25 +21,8 @@ from ..solvers.preconditioning import (
     WideWhitening,
 )
 
-# Fewer rows do not tell at ordinary budgets which of the features matter, and so few features can
-# all be fitted.
-_FEW_ROWS, _FEW_FEATURES = 400, 20
-# Share of the iterates of tracked_gd that are averaged if it starts at an earlier model.
-_AVERAGE_FROM_A_MODEL = 0.8
-# From so many features on, and so many a row, noisy vertices of an l1 ball or a simplex beat noisy
-# gradients.
-_MANY_FEATURES, _FEATURES_A_ROW = 100, 0.25
 # Beyond, matrices of that many rows and columns take longer than all else.
 _MOST_ROWS_OF_W = 2000
-# n mu from which the bias of clipped margins, the larger the more labels are a matter of chance,
-# costs more than weights that are blind for labels lose where a class is rare: measured on flights,
-# adult, covertype, caravan and lending_club with examples/benchmarks/defaults.py --svm.
-_BLIND_FOR_LABELS = 10_000.0
-# Rows times mu, in units of p^1.5, from which 'auto' takes the solver with intervals for times, and
-# its largest p.
-_EVIDENCE_OF_ERRORS, _MOST_WITH_ERRORS = 100.0, 100
-# Bound on the noise of scores with many features, among which that of tables would be too large.
-_SCORE_NOISE_OF_WIDE = 1.5
 
 
 def choose(
@@ -74,7 +58,7 @@ def choose(
     if started is None:
         started = problem.initial is not None
     of_classes = not (problem.loss.of_residuals or problem.loss.log_means)
-    few = problem.n_samples < _FEW_ROWS and problem.n_features <= _FEW_FEATURES
+    few = problem.n_samples < tuned.FEW_ROWS and problem.n_features <= tuned.FEW_FEATURES
     if problem.sites is not None:
         found, reason = "dda", "rows lie at several sites"
     elif problem.loss.quantiles:
@@ -89,7 +73,7 @@ def choose(
         reason = "regression in private coordinates"
         # A start that is nearly right need not be waited for.
         if started:
-            return TrackedGD(average=_AVERAGE_FROM_A_MODEL), f"{reason}, from an earlier model"
+            return TrackedGD(average=tuned.AVERAGE_FROM_A_MODEL), f"{reason}, from an earlier model"
         found = "tracked_gd"
     elif problem.loss.log_means and not problem.tied_to_coordinates:
         found, reason = "preconditioned_gd", "bounds on rows leave means of counts as they are"
@@ -182,7 +166,7 @@ def choose_preconditioner(
 def settled_calculus(
     solver: str | Solver, constraint: Constraint | None, *, selects: bool
 ) -> Calculus | None:
-    """Calculus of a fit, if it is the same whatever the rows are like; else None.
+    """Calculus of a fit, where it follows from solver and constraint alone; else None.
 
     Parameters
     ----------
@@ -217,8 +201,8 @@ def tells_errors(problem: Problem, mu: float) -> bool:
     mu : float
         Gaussian-DP parameter of the whole budget.
     """
-    few = problem.sites is None and not problem.wide and problem.n_rows <= _MOST_WITH_ERRORS
-    needed = _EVIDENCE_OF_ERRORS * (problem.n_rows + 1) ** 1.5
+    few = problem.sites is None and not problem.wide and problem.n_rows <= tuned.MOST_WITH_ERRORS
+    needed = tuned.EVIDENCE_OF_ERRORS * (problem.n_rows + 1) ** 1.5
     return problem.loss.of_times and few and problem.n_actual * mu >= needed
 
 
@@ -240,10 +224,10 @@ def planned_mu(model: Any) -> float:
 def in_few_steps(
     preconditioner: Preconditioner, problem: Problem, mu: float
 ) -> tuple[Solver, str] | None:
-    """The solver of few steps and the ground for it, where these do what many do; else None.
+    """A solver of fewer steps that is as accurate as ``'gd'`` here, and the reason; else None.
 
-    For margins of two classes, where there is evidence enough, ``'gd'`` with bounds that are blind
-    for labels.
+    It is ``'preconditioned_gd'``; for support vector machines of two classes with rows enough it is
+    ``'gd'`` with weights that do not depend on labels in place of a clip.
 
     Parameters
     ----------
@@ -256,13 +240,13 @@ def in_few_steps(
     """
     if not (problem.loss.log_odds or problem.loss.log_means):
         margins = problem.loss.family in ("hinge", "squared_hinge") and problem.loss.n_scores == 1
-        if not (margins and problem.n_samples * mu >= _BLIND_FOR_LABELS) or problem.wide:
+        if not (margins and problem.n_samples * mu >= tuned.BLIND_EVIDENCE) or problem.wide:
             return None
         return GD(label_blind=True), "rows enough to tell of labels that are a matter of chance"
     if isinstance(preconditioner, WideWhitening):
         # Several classes have too few rows a coefficient for label-blind weights.
         blind = None if problem.loss.n_scores == 1 else False
-        wide = PreconditionedGD(score_noise=_SCORE_NOISE_OF_WIDE, label_blind=blind)
+        wide = PreconditionedGD(score_noise=tuned.SCORE_NOISE_OF_WIDE, label_blind=blind)
         return wide, "many features in white coordinates"
     if not isinstance(preconditioner, Whitening):
         return None
@@ -277,5 +261,5 @@ def _many_vertices(problem: Problem) -> bool:
     """True if there are so many vertices that moving towards one of them beats gradients."""
     if not (problem.constraint.axis_vertices and problem.penalty.separable):
         return False
-    many = max(_MANY_FEATURES, _FEATURES_A_ROW * problem.n_actual)
+    many = max(tuned.MANY_FEATURES, tuned.FEATURES_A_ROW * problem.n_actual)
     return problem.n_features >= many and isfinite(problem.loss.smoothness)

@@ -24,16 +24,13 @@ from ..problem.losses import Loss
 from ..problem.penalties import ElasticNet
 from ..problem.problem import Problem
 from ..solvers import SOLVERS, Solution
+from ..solvers.defaults import DefaultPenalty as tuned
 from ..solvers.preconditioning import balancing_offset
 from ..validation import one_of, shown
 from .base import PrivateLinearModel
 from .choices import planned_mu
 from .partial_fit import advance
 from .refusals import of_class_weight, of_classes, refuse
-
-# C by default: n mu a unit of it, its largest value, and that for the many features of text, among
-# which noise needs more of a penalty.
-_EVIDENCE_A_UNIT, _WEAKEST, _WEAKEST_OF_MANY, _MANY = 10.0, 100.0, 10.0, 1000
 
 
 class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
@@ -331,8 +328,10 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
         if getattr(self._kind, "infers", False):
             return 0.0
         evidence = n_samples * planned_mu(self)
-        weakest = _WEAKEST_OF_MANY if self.n_features_in_ > _MANY else _WEAKEST
-        return 1.0 / (n_samples * min(weakest, max(1.0, evidence / _EVIDENCE_A_UNIT)))
+        weakest = (
+            tuned.WEAKEST_OF_MANY if self.n_features_in_ > tuned.MANY_FEATURES else tuned.WEAKEST
+        )
+        return 1.0 / (n_samples * min(weakest, max(1.0, evidence / tuned.EVIDENCE_A_UNIT)))
 
     @final
     def _publish(self, problem: Problem, solution: Solution, dtype: np.dtype) -> None:

@@ -19,6 +19,8 @@ from ..privacy.adjacency import PrivacyUnit
 from ..privacy.oracle_factory import PrivacyTerms
 from ..problem.problem import Problem
 from ..solvers import ObjectivePerturbation, Solver
+from ..solvers.defaults import Forecast as tuned
+from ..solvers.defaults import Stages
 from ..solvers.streaming import StreamingSolver
 from ..validation import check_parameters, shown
 from .choices import choose, in_few_steps, named
@@ -26,7 +28,6 @@ from .forecast import Plan, forecast, require
 from .progress import EarlierModel
 from .refusals import of_named_solver, of_one_answer, of_pure_epsilon, of_solver, refuse
 from .stages import (
-    TOTAL_SHARE,
     Case,
     ClassCounts,
     ColumnRanges,
@@ -44,8 +45,6 @@ from .stages import (
 from .steps_in_front import StepsInFront
 
 Kind = TypeVar("Kind", bound=Stage)
-# Share of mu^2 that a forecast takes bounds to cost at most.
-_MOST_FOR_BOUNDS = 0.9
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -207,7 +206,7 @@ class FitPlan(PrivacyTerms):
             adjacency=self.adjacency.value,
             unknown_bounds=len(unknown),
             unknown_targets="target_bounds" in unknown,
-            bounds_share=min(sum(share for _, share in self.bounds), _MOST_FOR_BOUNDS),
+            bounds_share=min(sum(share for _, share in self.bounds), tuned.MOST_BOUND_SHARE),
             unknown_ranges=searched / self.n_features,
             evidence_of_ranges=inf if ranges is None else ranges.evidence,
         )
@@ -256,7 +255,7 @@ def plan_fit(case: Case) -> FitPlan:
     norm, targets = DataNorm.wanted(case, scales), TargetRange.wanted(case)
     times, check = SurvivalCurve.wanted(case), TargetCheck.wanted(case)
     bounds = [b for b in (scales, norm, targets, check, times) if b is not None]
-    left = 1 - case.weighted * TOTAL_SHARE - sum(stage.share for stage in bounds)
+    left = 1 - case.weighted * Stages.TOTAL_WEIGHT_SHARE - sum(stage.share for stage in bounds)
     if case.asked != "auto":
         refuse(model, of_named_solver(case, named(case.asked)))
     coordinates = Coordinates.wanted(case, left, settled=norm is None and targets is None)
@@ -367,7 +366,7 @@ def _made(
 
 
 def _targets_of(problem: Problem) -> int:
-    """Number of targets of a row of a regression, of which several quantiles are no more."""
+    """Number of targets of a row in a regression; several quantiles of one target are one."""
     return problem.loss.n_scores if problem.loss.vector_targets else 1
 
 

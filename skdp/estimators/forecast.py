@@ -11,27 +11,13 @@ from typing import Any
 from ..privacy.accounting import gdp
 from ..privacy.accounting.promise import delta_for
 from ..privacy.adjacency import Adjacency
+from ..solvers.defaults import Forecast as tuned
+from ..solvers.defaults import Stages
 from ..validation import check_delta, shown
 
 # Share of what there is to learn that noise takes away, up to which each regime reaches.
 REGIMES = {"like non-private": 0.05, "some loss": 0.25, "large loss": 0.8, "hopeless": 1.0}
 _BEST = "like non-private"
-# Loss beyond which a fit is warned of: less is too often a false alarm.
-_FUTILE = 0.9
-# By how much two classes are harder than their one vector of coefficients says, as measured, and
-# the number of features at which half of that is gone: text has many, of which few matter.
-_TWO_CLASSES, _FEATURES_OF_TEXT = 2.0, 1000.0
-# Rows times mu from which a private search finds a bound for targets that is not given, and leaves
-# enough of the budget to learn something with, as measured.
-_FINDS_TARGETS = 50.0
-# Share of mu^2 that a bound costs which the fit has to find by itself.
-_BOUND_SHARE = 0.04
-# Evidence of the search for ranges (`skdp.preprocessing.evidence_of`) at which two thirds of the
-# columns are found: of 16 columns of hard and easy shapes, .35 at 8, .64 at 12 and .77 at 16.
-_FINDS_RANGES = 10.0
-# Set by hand on two sets with 20 of 1,000 features: sharp, because a feature that is not found is
-# lost altogether.
-_SELECTION = 3.2
 # Budgets beyond it promise next to nothing, so they are no advice; nor are more rows than that.
 _LARGEST_EPSILON = 10.0
 _MOST_ROWS = 1e12
@@ -215,7 +201,7 @@ class Plan:
     @property
     def futile(self) -> bool:
         """True if next to nothing would be learned."""
-        return self.expected_loss > _FUTILE
+        return self.expected_loss > tuned.FUTILE
 
     @property
     def sentence(self) -> str:
@@ -267,7 +253,7 @@ class Plan:
     @property
     def _to_find_targets(self) -> float:
         """Rows times mu below which the bound for targets is missing; 0 if there is one."""
-        return _FINDS_TARGETS if self.unknown_targets else 0.0
+        return tuned.FINDS_TARGETS if self.unknown_targets else 0.0
 
     def _mu(self, epsilon: float, delta: float) -> float:
         return gdp.mu(epsilon, delta) * sqrt(1 - self.bounds_share)
@@ -283,7 +269,9 @@ class Plan:
         if not self.unknown_ranges:
             return 0.0
         more = n * self._mu(epsilon, self.delta) / (self.n_samples * self.mu)
-        return self.unknown_ranges * exp(-((more * self.evidence_of_ranges / _FINDS_RANGES) ** 2))
+        return self.unknown_ranges * exp(
+            -((more * self.evidence_of_ranges / tuned.FINDS_RANGES) ** 2)
+        )
 
     def _noise(self, n: float, d: float, epsilon: float) -> float:
         """Relative noise for other sizes; delta shrinks with more rows, as it has to."""
@@ -293,12 +281,12 @@ class Plan:
         if n * mu < self._to_find_targets:
             return inf
         if self.n_classes == 2:
-            harder = 1 + (_TWO_CLASSES - 1) / (1 + d / _FEATURES_OF_TEXT)
+            harder = 1 + (tuned.TWO_CLASSES - 1) / (1 + d / tuned.FEATURES_OF_TEXT)
             return harder * sqrt(d + 1) / evidence
         if self.n_classes is not None:
             return sqrt((d + 1) * self.n_classes) / evidence
         if self.n_informative is not None:
-            return (_SELECTION * self.n_informative * log(d + 1) / evidence) ** 2
+            return (tuned.SELECTION * self.n_informative * log(d + 1) / evidence) ** 2
         return (d + 1) / evidence
 
 
@@ -344,7 +332,7 @@ def forecast(
         adjacency=adjacency,
         unknown_bounds=unknown_bounds,
         unknown_targets=unknown_bounds == 2,
-        bounds_share=_BOUND_SHARE * unknown_bounds,
+        bounds_share=Stages.BOUND_SHARE * unknown_bounds,
     )
 
 

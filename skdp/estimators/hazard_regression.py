@@ -21,15 +21,13 @@ from ..problem.losses import Hazard
 from ..problem.penalties import L2
 from ..problem.problem import Problem
 from ..solvers import Solution, Solver
+from ..solvers.defaults import DefaultPenalty as tuned
 from ..solvers.preconditioning import Preconditioner
 from ..validation import REGRESSORS, keep_parameters, numbers_in, shown, with_advice
 from .base import PrivateLinearModel, solvers_but
 from .choices import planned_mu
 from .concordance import concordance
 from .inference import NoInference, Summary
-
-# Rows times mu a unit of the inverse of the penalty by default, and its largest value.
-_EVIDENCE_A_UNIT, _WEAKEST = 10.0, 100.0
 
 
 @final
@@ -419,7 +417,7 @@ class DPHazardRegressor(RegressorMixin, PrivateLinearModel):
         if self.alpha is not None:
             return self.alpha / n_samples
         evidence = n_samples * planned_mu(self)
-        return 1.0 / (n_samples * min(_WEAKEST, max(1.0, evidence / _EVIDENCE_A_UNIT)))
+        return 1.0 / (n_samples * min(tuned.WEAKEST, max(1.0, evidence / tuned.EVIDENCE_A_UNIT)))
 
     def _publish(self, problem: Problem, solution: Solution, dtype: np.dtype) -> None:
         coef, intercept = problem.in_user_coordinates(solution.w.reshape(problem.n_rows, 1))

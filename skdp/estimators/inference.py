@@ -16,12 +16,9 @@ from ..exceptions import UnresolvedWarning, warn_user
 from ..preprocessing.scaler import Scaler
 from ..problem.problem import Problem
 from ..solvers import Solution
+from ..solvers.defaults import Inference as tuned
 from ..validation import check_numbers, shown
 
-# Share of the spread of a coefficient in directions that noise hides, above which it has NaN.
-_MOST_LOOSE = 0.1
-# Share of clipped targets, in units of 1 / sqrt(n), and length of the last step, that are told of.
-_MUCH_CLIPPED, _LONG_STEP = 0.7, 0.1
 # Simulations of the largest of several z values.
 _SIMULATIONS = 20_000
 # Numbers below each other, with room between them, where a page has no style of its own.
@@ -192,7 +189,7 @@ class Inference:
     @property
     def trusted(self) -> np.ndarray:
         """Mask of the coefficients whose standard errors can be trusted, shape (p,)."""
-        return self.loose_share <= _MOST_LOOSE
+        return self.loose_share <= tuned.MOST_LOOSE
 
     def cov_params(self, *, trust_all: bool = False) -> np.ndarray:
         """Covariance of the coefficients, shape (p, p).
@@ -596,16 +593,16 @@ def _cautions(of: Inference) -> list[str]:
     """Sentences about what intervals do not cover, by released numbers alone."""
     cautions = []
     share, sd = of.clipped.get("targets clipped", (0.0, 0.0))
-    if share > 4 * sd and share * sqrt(of.nobs) > _MUCH_CLIPPED:
+    if share > 4 * sd and share * sqrt(of.nobs) > tuned.MUCH_CLIPPED:
         cautions.append(
             f"targets clipped: {share:.1%} +- {sd:.1%} of the rows are beyond target_bounds, so "
             "that the bias may exceed the standard errors. Give wider target_bounds."
         )
-    if of.last_step > _LONG_STEP and "targets clipped" not in of.clipped:
+    if of.last_step > tuned.LONG_STEP and "targets clipped" not in of.clipped:
         cautions.append(
             f"the last step was long ({of.last_step:.2f} for each coefficient in white "
-            f"coordinates; {_LONG_STEP} is short), so that intervals may miss. Use more rows or "
-            "budget."
+            f"coordinates; {tuned.LONG_STEP} is short), so that intervals may miss. Use more rows "
+            "or budget."
         )
     return cautions
 

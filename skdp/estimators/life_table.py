@@ -12,17 +12,8 @@ from ..preprocessing.column_ranges import private_target_range
 from ..privacy.accounting.ledger import Budget
 from ..privacy.oracle import Oracle
 from ..problem.losses import Hazard
+from ..solvers.defaults import LifeTable as tuned
 
-# Cells in which events are counted where no cut points are given, the first ones narrower.
-_CELLS = 40
-# Numbers of periods that are made of them, and the noise of a period's events that each stands out
-# of, if there are events enough.
-_LEAST_PERIODS, _MOST_PERIODS, _CLEAR = 5, 12, 4.0
-# Follow-up ends where fewer than this share of all people, or this many standard deviations of the
-# noise of their number, are left.
-_LEFT, _LEFT_OVER_NOISE = 0.01, 3.0
-# Of the budget of a life table, what finds the longest time.
-_OF_RANGE = 0.4
 # Least baseline hazard of a period, in events a person.
 _LEAST_HAZARD = 1e-6
 
@@ -110,11 +101,15 @@ class LifeTable:
     def in_periods(self) -> LifeTable:
         """The table in fewer periods of about equally many events, up to the last that tells."""
         spread = float(self.noise[0]) * np.sqrt(2.0 * np.arange(self.times.size))
-        enough = self.at_risk >= np.maximum(_LEFT * self.n, _LEFT_OVER_NOISE * spread)
+        enough = self.at_risk >= np.maximum(
+            tuned.LEFT_SHARE * self.n, tuned.LEFT_OVER_NOISE * spread
+        )
         last = max(1, int(np.argmin(enough)) if not enough.all() else enough.size)
         events = (self.hazards * self.exposure)[:last]
-        clear = float(self.events[:last].sum()) / (_CLEAR * float(self.noise[0]) * sqrt(last))
-        K = int(np.clip(max(clear, 0.0) ** 2, _LEAST_PERIODS, _MOST_PERIODS))
+        clear = float(self.events[:last].sum()) / (
+            tuned.CLEAR_EVENTS * float(self.noise[0]) * sqrt(last)
+        )
+        K = int(np.clip(max(clear, 0.0) ** 2, tuned.LEAST_PERIODS, tuned.MOST_PERIODS))
         reached = np.cumsum(events) / events.sum()
         ends = np.unique(np.searchsorted(reached, np.arange(1, K) / K))
         ends = np.union1d(ends[ends < last - 1], [last - 1])
@@ -153,7 +148,7 @@ def private_baseline(
         If noise hides how long times are.
     """
     if times is None and longest is None:
-        found = private_target_range(oracle, budget.fraction(_OF_RANGE), n)
+        found = private_target_range(oracle, budget.fraction(tuned.RANGE_SHARE), n)
         if found is None or not max(map(abs, found)) > 0:
             warn_user(
                 "The share of the budget set aside to find how long times are is too small for "
@@ -161,10 +156,10 @@ def private_baseline(
                 UserWarning,
             )
             found = (0.0, 1.0)
-        longest, budget = max(map(abs, found)), budget.fraction(1 - _OF_RANGE)
+        longest, budget = max(map(abs, found)), budget.fraction(1 - tuned.RANGE_SHARE)
     if times is None:
         assert longest is not None
-        cells = longest * np.square(np.arange(1, _CELLS + 1) / _CELLS)
+        cells = longest * np.square(np.arange(1, tuned.CELLS + 1) / tuned.CELLS)
         table = LifeTable.of(oracle, budget, n, cells, apart=False).in_periods()
     else:
         table = LifeTable.of(oracle, budget, n, times, apart=True)

@@ -33,6 +33,7 @@ from ..reporting.budget_warnings import warn_of_promise, warn_of_rows
 from ..reporting.open_budgets import RUN, Rollback, reservation_for
 from ..reporting.receipts import SpendBound
 from ..solvers import Blocks, Solution
+from ..solvers.defaults import Stages as tuned
 from ..solvers.streaming import StreamingSolver
 from ..validation import check_parameters, shown, telling_sizes
 from .announcements import announce_release
@@ -46,8 +47,6 @@ Model = TypeVar("Model", bound=PrivateLinearModel)
 
 # Features, targets, classes, weights and labels, as passed to ``partial_fit``.
 _Given: TypeAlias = tuple[Any, ...]
-# A bound that is sought privately takes this many rows over mu to be seen.
-_TO_FIND_BOUNDS = 200.0
 
 
 def advance(model: Model, *given: Any) -> Model:
@@ -225,7 +224,7 @@ def _open_session(model: PrivateLinearModel, call: Call, visits: Visits) -> Sess
     of_budget = planned_mu(model) / sqrt(visits.max_visits)
     least = solver.least(outline, of_budget)
     if model._progress.released is None and solver.first is None and model._bounds_to_find:
-        least = max(least, ceil(_TO_FIND_BOUNDS / of_budget))
+        least = max(least, ceil(tuned.ROWS_TO_FIND_BOUNDS / of_budget))
     plan_part(model, visits, solver.cut_after(0, least=least, horizon=model.horizon), rows)
     return BlockSession(model, visits, solver, least=least, sparse=rows.sparse)
 
@@ -345,9 +344,9 @@ class Session(ABC):
     ) -> None:
         """Fit rows by themselves, with a plan and an oracle of their own.
 
-        What a part may spend is set aside before it is asked about, once for all parts. Only then
-        do persons count as having come, of whom the rows of each weigh one. The rows of a block
-        count since they came.
+        What a part may spend is set aside before it is asked about, once for all parts. After
+        that visits of persons are counted, and the rows of each person weigh one together. Rows
+        of a block were counted when they came.
         """
         progress, released = model._progress, model._progress.released
         found = None if released is None else released.bounds

@@ -1,6 +1,6 @@
 """Private estimates of the bounds that a user did not give.
 
-Both are post-processing of noisy histograms over public grids, and robust by construction: a few
+They are post-processing of noisy histograms over public grids, and robust by construction: a few
 rows, however large, never fill a bin beyond its noise. A first look finds the size of things among
 all powers of 4, further looks refine it. Where n is so small that noise hides the wanted quantile,
 the result degrades gradually to a rougher one.
@@ -18,30 +18,17 @@ from ..privacy.accounting.ledger import Budget, Spend
 from ..privacy.oracle import Oracle
 from ..problem.bounds import CountBounds, RowBounds, TargetBounds
 from ..problem.column_bounds import ColumnScaling
+from ..solvers.defaults import RangeFinding as tuned
 
 # Shares and grids below minimise an error that trades clipping against noise, over many shapes of
 # synthetic data with n from 300 to 50000 and mu^2 of 0.003.
 _SIZES = 4.0 ** np.arange(-50, 51)
 _POWERS = 2.0 ** np.arange(-40, 41)
-_COARSE_SHARE = 0.4
-_NORM_TAIL = 0.05
-_NORM_STEPS = 12
-# Powers of 2 beyond those with a count that stands out of the noise of all, and standard deviations
-# that it takes there.
-_BEYOND, _VISIBLE_BEYOND = 3, 2.0
-# Noise that a fit takes off again, as a share of all events.
-_MOST_NOISE = 0.5
 # Cap where nothing is seen, not equal to one that is found.
 _UNSEEN_CAP = 1.0 + 2.0**-40
 # Bins next to each other that may be seen together, and the half width of bounds for targets of
 # which nothing is seen: predictions are zero then for all purposes, and noise adds nothing.
 _TOGETHER, _UNSEEN = 3, float(_SIZES[0])
-# Counts may fall short by this many standard deviations: waiting for noise to fill the last rows
-# would stretch an interval further than those rows deserve.
-_LEEWAY = 0.3
-# Given bounds of targets: bins of their check, what counts as many and as nearly all of the rows,
-# and the standard deviations of noise that an answer has to exceed for it.
-_CHECKED_BINS, _MANY_OUTSIDE, _NEARLY_ALL, _CERTAIN = 200, 0.15, 0.85, 4.0
 
 
 def private_data_norm(
@@ -74,15 +61,15 @@ def private_data_norm(
         zero, and with a warning if the budget is too small to see anything.
     """
     oracle.note("length of the rows")
-    coarse, fine = budget.split([_COARSE_SHARE, 1 - _COARSE_SHARE])
-    top = _size(oracle, coarse, _NORM_TAIL * n_samples, scaling)
+    coarse, fine = budget.split([tuned.COARSE_SHARE, 1 - tuned.COARSE_SHARE])
+    top = _size(oracle, coarse, tuned.NORM_TAIL * n_samples, scaling)
     if top is None and scaling is None:
         _warn_unseen("data_norm", f"sqrt({n_features}), which suits columns of size 1, is used")
     if not top:
         return sqrt(n_features)
-    edges = top * 4.0 ** (np.arange(-_NORM_STEPS, 1) / _NORM_STEPS)
+    edges = top * 4.0 ** (np.arange(-tuned.NORM_STEPS, 1) / tuned.NORM_STEPS)
     counts = oracle.histogram("row_norm", edges, spend=fine, scaling=scaling)
-    wanted = (1 - _NORM_TAIL) * n_samples - _leeway(oracle, fine, counts)
+    wanted = (1 - tuned.NORM_TAIL) * n_samples - _leeway(oracle, fine, counts)
     enough = np.flatnonzero(_below(counts, n_samples) >= wanted)
     return float(edges[enough[0]]) if enough.size else top
 
@@ -152,19 +139,19 @@ def private_cap_on_counts(oracle: Oracle, spend: Spend, *, noise: float) -> Coun
     scale = _noise_scale(oracle, spend)
     upper = np.append(_POWERS[1:], 2 * _POWERS[-1])
     # Events mostly come by one, for which less is enough to be believed.
-    least = np.where(upper == 1, _VISIBLE_BEYOND, _visible(counts.size))
+    least = np.where(upper == 1, tuned.VISIBLE_BEYOND, _visible(counts.size))
     visible = np.flatnonzero(counts > scale * least)
     if not visible.size:
         _warn_unseen("target_bounds", "one event a row, or a total of 1, is the most that counts")
         return CountBounds(0.0, _UNSEEN_CAP)
     # The largest of all noise is larger than that of few, among which tails go on.
     seen = np.zeros(counts.size, dtype=bool)
-    seen[visible[-1] + 1 : visible[-1] + 1 + _BEYOND] = True
-    seen &= counts > scale * _VISIBLE_BEYOND
+    seen[visible[-1] + 1 : visible[-1] + 1 + tuned.BEYOND] = True
+    seen &= counts > scale * tuned.VISIBLE_BEYOND
     seen[visible] = True
     counts = np.where(seen, counts, 0.0)
     lost = np.array([counts @ np.maximum(upper - cap, 0.0) for cap in upper])
-    shrunk = _MOST_NOISE * float(counts @ upper)
+    shrunk = tuned.MOST_NOISE * float(counts @ upper)
     noisy = noise * upper
     noisy = noisy * shrunk / np.hypot(noisy, shrunk)
     return CountBounds(0.0, float(upper[np.argmin(lost**2 + noisy**2)]))
@@ -247,15 +234,15 @@ def warn_of_target_bounds(
         interval.
     """
     low, high = bounds.ends
-    edges = np.linspace(low, high, _CHECKED_BINS + 1)
+    edges = np.linspace(low, high, tuned.CHECKED_BINS + 1)
     # A target at the upper bound is within.
     edges[-1] = np.nextafter(edges[-1], np.inf)
     oracle.note("check of target_bounds")
     counts = oracle.histogram("target", edges, spend=spend, column=column)
-    margin = _CERTAIN * _noise_scale(oracle, spend)
+    margin = tuned.CERTAIN * _noise_scale(oracle, spend)
     given = f"target_bounds=({low:g}, {high:g})"
     given += "" if column is None else f" of column {column} of the targets"
-    if counts[0] + counts[-1] - margin * sqrt(2) > _MANY_OUTSIDE * n_samples:
+    if counts[0] + counts[-1] - margin * sqrt(2) > tuned.MANY_OUTSIDE * n_samples:
         warn_user(
             f"Many targets lie outside of {given}, and are clipped to the nearer end. Pass bounds "
             "that hold nearly all of them, or None to find some privately.",
@@ -265,8 +252,8 @@ def warn_of_target_bounds(
     within = counts[1:-1]
     together = float((within[:-1] + within[1:]).max())
     # The largest of so many noisy counts is larger than each of them.
-    margin *= sqrt(1 + 2 * log(_CHECKED_BINS) / _CERTAIN**2)
-    if together - margin * sqrt(2) > _NEARLY_ALL * n_samples:
+    margin *= sqrt(1 + 2 * log(tuned.CHECKED_BINS) / tuned.CERTAIN**2)
+    if together - margin * sqrt(2) > tuned.NEARLY_ALL * n_samples:
         warn_user(
             f"Nearly all targets lie in a hundredth of {given}, so that noise, which is in "
             "proportion to the bounds, hides much of what they say. Pass narrower bounds, or None "
@@ -304,7 +291,7 @@ def _size(
 
 
 def _visible(bins: int) -> float:
-    """Standard deviations of noise that a count has to exceed, the largest of so many."""
+    """Standard deviations that the noise of none of so many counts exceeds, nearly always."""
     # The largest of m normals is about sqrt(2 ln m). A false alarm gives a bound that is off by
     # many powers of ten; two more make its probability 7e-5 for these sizes.
     return sqrt(2 * log(bins)) + 2
@@ -321,7 +308,7 @@ def _noise_scale(oracle: Oracle, spend: Spend) -> float:
 
 def _leeway(oracle: Oracle, spend: Spend, counts: np.ndarray) -> float:
     # A sum over half of the bins has most noise once that of the total is out.
-    return _LEEWAY * _noise_scale(oracle, spend) * sqrt(counts.size) / 2
+    return tuned.LEEWAY * _noise_scale(oracle, spend) * sqrt(counts.size) / 2
 
 
 def _warn_unseen(parameter: str, consequence: str) -> None:

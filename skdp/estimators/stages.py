@@ -34,8 +34,9 @@ from ..problem.column_bounds import ColumnBounds, ColumnScaling
 from ..problem.problem import Problem
 from ..problem.sites import Sites
 from ..solvers import Solution, Solver
+from ..solvers.defaults import ClassPrior
+from ..solvers.defaults import Stages as tuned
 from ..solvers.preconditioning import (
-    COUNT_SHARE,
     Preconditioner,
     asks_for_counts,
     share_of_mean,
@@ -64,24 +65,6 @@ if TYPE_CHECKING:
 # The model that a fit or a part of a stream starts from, if there is one.
 Origin = EarlierModel | None
 
-# Share of mu^2 that is set aside for a bound that the user did not give.
-_BOUND_SHARE = 0.04
-# Share for a look at whether given target bounds hold the targets; and the rows times mu from which
-# it tells.
-_CHECK_SHARE, _CHECK_TELLS = 0.01, 150.0
-# Bounds for targets that are not given take a larger share, up to a half, if rows are few: without
-# them a fit says nothing.
-_EVIDENCE_FOR_TARGETS, _MOST_FOR_TARGETS = 1500.0, 0.5
-# Noise that a cap on counts brings, in units of that of one release for the whole budget.
-_NOISE_OF_A_CAP = 2.0
-# Share of mu^2 for what weighted rows weigh together, and its largest noise, in rows, at which it
-# is asked; a total that is smaller, in rows, could not be told from zero.
-TOTAL_SHARE, _VISIBLE, _LEAST_TOTAL = 0.01, 0.1, 1e-6
-# Weights are light if they add up to less than this share of the largest that are allowed, as far
-# as so many standard deviations of noise tell.
-_LIGHT, _CERTAIN = 0.05, 2.0
-# Share of mu^2 for a life table, and more where nobody says how long times are.
-_LIFE_TABLE_SHARE, _OF_LONGEST_TIME = 0.08, 0.04
 # Share of the budget that a perturbed minimum has to keep, with room for rounding.
 _MORE_THAN_HALF = 0.52
 
@@ -259,19 +242,22 @@ class TotalWeight(Stage):
         model = case.model
         terms = PrivacyTerms(model.epsilon, model.delta_, case.adjacency, calculus)
         room = terms.ledger().remaining
-        visible = _VISIBLE * case.problem.n_samples * sqrt(room * TOTAL_SHARE) >= 1.0
-        return cls(TOTAL_SHARE) if visible else None
+        visible = (
+            tuned.VISIBLE_WEIGHT * case.problem.n_samples * sqrt(room * tuned.TOTAL_WEIGHT_SHARE)
+            >= 1.0
+        )
+        return cls(tuned.TOTAL_WEIGHT_SHARE) if visible else None
 
     def run(self, fit: FitState, oracle: Oracle) -> None:
         """Ask for the total, as a number of rows of the largest weight."""
         spend = oracle.budget.fraction(self.share).whole()
         total, noise = oracle.total_weight(spend=spend)
         n = fit.n_samples
-        fit.n_samples = min(n, max(ceil(max(noise, _LEAST_TOTAL * n)), round(float(total))))
+        fit.n_samples = min(n, max(ceil(max(noise, tuned.LEAST_TOTAL * n)), round(float(total))))
         fit.budget = oracle.budget
-        if float(total) + _CERTAIN * noise < _LIGHT * n:
+        if float(total) + tuned.CERTAIN * noise < tuned.LIGHT_WEIGHT * n:
             warn_user(
-                f"The weights of all rows add up to less than {_LIGHT:.0%} of what "
+                f"The weights of all rows add up to less than {tuned.LIGHT_WEIGHT:.0%} of what "
                 f"max_weight={fit.model.max_weight:g} allows, and noise is there for rows of that "
                 "weight. Pass max_weight, a public bound on the weights, that most rows come near.",
                 UserWarning,
@@ -359,7 +345,7 @@ class DataNorm(Stage):
         """None if it is given, or known from an earlier part with columns on the same scale."""
         missing = "data_norm" in case.model._bounds_to_find
         anew = case.found is None or scales is not None
-        return cls(_BOUND_SHARE) if missing and anew else None
+        return cls(tuned.BOUND_SHARE) if missing and anew else None
 
     def run(self, fit: FitState, oracle: Oracle) -> None:
         """Find the norm, of rows on the scale that columns have been brought to."""
@@ -382,15 +368,15 @@ class TargetRange(Stage):
             return None
         if case.found is not None and seen_targets(case.found.target):
             return None
-        share = _EVIDENCE_FOR_TARGETS / case.evidence_of_targets**2
-        return cls(min(max(share, _BOUND_SHARE), _MOST_FOR_TARGETS))
+        share = tuned.EVIDENCE_FOR_TARGETS / case.evidence_of_targets**2
+        return cls(min(max(share, tuned.BOUND_SHARE), tuned.MOST_TARGET_SHARE))
 
     def run(self, fit: FitState, oracle: Oracle) -> None:
         """Find the interval of each target by an equal part of the budget."""
         if fit.model._counts:
             share, p = oracle.budget.fraction(self.share), fit.model.n_features_in_ + 1
             # Noise in the score of a row, from all coefficients.
-            noise = _NOISE_OF_A_CAP * oracle.adjacency.of_sum(1.0) * p / fit.budget.mu
+            noise = tuned.NOISE_OF_A_CAP * oracle.adjacency.of_sum(1.0) * p / fit.budget.mu
             target = private_cap_on_counts(oracle, share.whole(), noise=noise)
             fit.bounds = replace(fit.bounds, target=target)
             return
@@ -418,7 +404,7 @@ class TargetCheck(Stage):
         # Most counts are far below their cap.
         if case.counts:
             return None
-        return cls(_CHECK_SHARE) if case.evidence_of_targets >= _CHECK_TELLS else None
+        return cls(tuned.CHECK_SHARE) if case.evidence_of_targets >= tuned.CHECK_EVIDENCE else None
 
     def run(self, fit: FitState, oracle: Oracle) -> None:
         """Look at each target by an equal part of the budget."""
@@ -451,7 +437,7 @@ class Coordinates(Stage):
 
     @classmethod
     def wanted(cls, case: Case, left: float, *, settled: bool) -> Self | None:
-        """Kind by parameters; ``settled`` says that all bounds are there already."""
+        """The coordinates that ``precondition`` means; ``settled``: no bound is yet to be found."""
         problem, mu = case.problem, case.mu * sqrt(left)
         if not case.central:
             return None
@@ -486,11 +472,13 @@ class ClassCounts(Stage):
 
     @classmethod
     def wanted(cls, case: Case, solver: Solver) -> Self | None:
-        """None for solvers that do not start at the point that they are given, or leave it."""
+        """None for solvers that make no use of the counts, and where noise would drown them."""
         balanced = case.model._balanced
         used = case.classifies and (balanced or solver.descends)
         return (
-            cls(COUNT_SHARE) if used and asks_for_counts(case.problem, balanced=balanced) else None
+            cls(ClassPrior.COUNT_SHARE)
+            if used and asks_for_counts(case.problem, balanced=balanced)
+            else None
         )
 
     def run(self, fit: FitState, oracle: Oracle) -> None:
@@ -513,7 +501,7 @@ class SurvivalCurve(Stage):
         if not case.problem.loss.of_times:
             return None
         unknown = case.model.times is None and case.model.max_time is None
-        return cls(_LIFE_TABLE_SHARE + unknown * _OF_LONGEST_TIME)
+        return cls(tuned.LIFE_TABLE_SHARE + unknown * tuned.LONGEST_TIME_SHARE)
 
     def run(self, fit: FitState, oracle: Oracle) -> None:
         """Put the baseline into the loss."""
@@ -543,7 +531,7 @@ class TargetMean(Stage):
         if not starts or case.origin is not None or not problem.bounds.intercept_value:
             return None
         if case.counts:
-            return cls(COUNT_SHARE)
+            return cls(ClassPrior.COUNT_SHARE)
         share = share_of_mean(problem, case.mu * sqrt(left), conditioned=conditioned)
         return cls(share) if share else None
 

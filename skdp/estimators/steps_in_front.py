@@ -21,9 +21,8 @@ from ..preprocessing import (
     DPTruncatedSVD,
 )
 from ..reporting.verdicts import does_nothing, nested_estimators, spends
+from ..solvers.defaults import Forecast as tuned
 
-# Categories of a column that are assumed to be found where nobody has listed them.
-_CATEGORIES = 8
 # Rows of zeros by which a step that learns nothing is tried.
 _TRIED = 2
 
@@ -89,7 +88,7 @@ class StepsInFront(NamedTuple):
 
 
 class _Untold:
-    """Widths behind steps, with the columns whose categories nobody has listed.
+    """Counter of the columns that steps make, which notes those whose categories are not listed.
 
     Parameters
     ----------
@@ -146,7 +145,11 @@ class _Untold:
             for categories in each
             if categories is not None and not isinstance(categories, str)
         ]
-        unknown, many, said = width - len(known), _CATEGORIES, f"{_CATEGORIES} categories found"
+        unknown, many, said = (
+            width - len(known),
+            tuned.CATEGORIES,
+            f"{tuned.CATEGORIES} categories found",
+        )
         if type(step) is DPOneHotEncoder and step._hashes(unknown, self._n_samples):
             many = step._n_buckets
             said = f"too few rows to find categories: {many} public buckets"

@@ -14,6 +14,7 @@ from ..problem.mirror_maps import Euclidean, MirrorMap, choose_mirror_map
 from ..problem.problem import Problem
 from ..validation import check_hyperparameters, one_of
 from .base import Solution, Solver, name_of
+from .defaults import ACCMD as tuned
 from .rules import DescentRule, check_clip, descent_rule
 
 if TYPE_CHECKING:
@@ -29,9 +30,6 @@ _HYPERPARAMETERS: dict[str, list[Any]] = {
 
 # Accelerated steps are stable up to 4 / (3 L), heavy-ball steps at momentum 0.9 up to 3.8 / L.
 _STABLE = 0.35
-# Times the total step size of the least bound, because noise is not as bad as its bound. The bound
-# itself grows by 5/3.
-_BEYOND = 3.0
 
 
 @dataclass(frozen=True)
@@ -162,7 +160,11 @@ class AccMD(Solver):
         reach = mirror.reach(entries)
         if self.radius is not None and isinstance(mirror, Euclidean):
             reach = min(reach, 0.5 * self.radius * self.radius)
-        best = _BEYOND * sqrt(reach) / (noise * mirror.width(entries)) if reach < inf else inf
+        best = (
+            tuned.BEYOND_BOUND * sqrt(reach) / (noise * mirror.width(entries))
+            if reach < inf
+            else inf
+        )
         if isinstance(mirror, Euclidean) and self.radius is None:
             best = min(best, rule.total_step_size)
         # The rule of one step without momentum is the largest stable step of heavy-ball descent.

@@ -13,6 +13,7 @@ from sklearn.utils._param_validation import Interval
 from ..problem.problem import Problem
 from ..validation import check_hyperparameters
 from .base import Solution, Solver
+from .defaults import AdaptiveGD as tuned
 from .rules import DescentRule, check_clip, descent_rule
 
 if TYPE_CHECKING:
@@ -30,9 +31,6 @@ _HYPERPARAMETERS: dict[str, list[Any]] = {
     "momentum": [None, Interval(Real, 0, 1, closed="left")],
     "average": [Interval(Real, 0, None, closed="both")],
 }
-
-# Of the first norm: the norm at which a step costs as much as it does for 'gd'.
-_REFERENCE = 0.5
 
 
 @dataclass(frozen=True)
@@ -187,7 +185,7 @@ class AdaptiveGD(Solver):
             if t % apart == 0:
                 norm = max(hidden, oracle.gradient_norm(w, spend=look, clip_norm=clip_norm))
             if noise is None:
-                noise = noise_of_all * sqrt(rule.steps) / max(hidden, _REFERENCE * norm)
+                noise = noise_of_all * sqrt(rule.steps) / max(hidden, tuned.REFERENCE_NORM * norm)
             # Compared before squaring, which could overflow.
             share = max(least, min(sqrt(most), noise_of_all / (noise * norm)) ** 2)
             last = left < 1.5 * share or t == steps - 1

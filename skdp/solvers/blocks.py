@@ -14,6 +14,7 @@ from ..problem.problem import Problem
 from ..validation import check_hyperparameters
 from .base import Solution, Solver
 from .batch_solvers import batch_kind_of
+from .defaults import Blocks as tuned
 from .gd import GD
 from .minibatches import refuse_batch_size
 
@@ -29,12 +30,6 @@ _HYPERPARAMETERS: dict[str, list[Any]] = {
     "warm": ["boolean"],
     "solver": [str, Solver],
 }
-
-# Growth with a declared horizon, at which one model counts, and without.
-_TOWARDS_A_HORIZON, _AT_ANY_TIME = 4.0, 2.0
-# Fewer rows than this many times the parameters (their root for classification) over mu tell
-# nothing through the noise.
-_LEAST = 4.0
 
 
 @dataclass(frozen=True)
@@ -120,7 +115,9 @@ class Blocks(Solver):
         if self.first is not None:
             return self.first
         size = problem.n_parameters
-        return max(1, ceil(_LEAST * (size if problem.loss.of_residuals else sqrt(size)) / mu))
+        return max(
+            1, ceil(tuned.LEAST_EVIDENCE * (size if problem.loss.of_residuals else sqrt(size)) / mu)
+        )
 
     def cut_after(self, seen: int, *, least: int, horizon: int | None = None) -> int:
         """Position of the first cut after this many rows, from public facts.
@@ -146,7 +143,7 @@ class Blocks(Solver):
     def _around(self, seen: int, least: int, horizon: int | None) -> tuple[int, int]:
         """The last cut at or before a position, and the first after it, long blocks left whole."""
         if horizon is not None and seen < horizon:
-            ratio = _TOWARDS_A_HORIZON if self.ratio is None else self.ratio
+            ratio = tuned.TOWARDS_A_HORIZON if self.ratio is None else self.ratio
             before = after = horizon
             k = 0
             while before > seen:
@@ -155,9 +152,9 @@ class Blocks(Solver):
                 if before < least:
                     return 0, after
             return before, after
-        before, after, ratio = 0, least, _AT_ANY_TIME if self.ratio is None else self.ratio
+        before, after, ratio = 0, least, tuned.AT_ANY_TIME if self.ratio is None else self.ratio
         if horizon is not None:
-            before, after, ratio = horizon, 2 * horizon, _AT_ANY_TIME
+            before, after, ratio = horizon, 2 * horizon, tuned.AT_ANY_TIME
         while after <= seen:
             before, after = after, max(after + 1, int(after * ratio))
         return before, after

@@ -11,19 +11,13 @@ import numpy as np
 from ..problem.bounds import RowMap
 from ..problem.penalties import NoPenalty
 from ..problem.problem import Problem
+from .defaults import Calibration as tuned
 from .descent import clips_whole_units
 from .shrinkage import direction_of_constant
 
 if TYPE_CHECKING:
     from ..privacy.accounting.ledger import Budget
     from ..privacy.oracle import Oracle
-
-# Share of what it gets for counts, and number of steps, the last half of which are averaged.
-_LOOK, _STEPS = 0.1, 4
-# Where the clip is sought; counts below so many standard deviations of their noise are none.
-_OCTAVES, _SEEN = 2.0 ** np.arange(-12, 4), 3.0
-# Squares of moves that are taken for noise, in units of it.
-_THRESHOLD = 3.0
 
 
 def calibrated(problem: Problem, oracle: Oracle, w: np.ndarray, budget: Budget) -> np.ndarray:
@@ -64,28 +58,28 @@ def calibrated(problem: Problem, oracle: Oracle, w: np.ndarray, budget: Budget) 
     two = replace(problem, n_features=2, bounds=bounds, penalty=NoPenalty(), initial=None)
     oracle = oracle.for_problem(two)
     start = v = np.array([offset / one, scale])
-    spends = budget.fraction(1 - _LOOK).split(_STEPS)
+    spends = budget.fraction(1 - tuned.COUNT_SHARE).split(tuned.STEPS)
     whole_units = clips_whole_units(two, counted=True)
-    looking = budget.fraction(_LOOK).whole()
-    counts = oracle.gradient_sizes(v, _OCTAVES, spend=looking, whole_units=whole_units)
-    rows = np.where(counts.value > _SEEN * counts.scale, counts.value, 0.0)
-    upper = np.append(_OCTAVES, 2 * _OCTAVES[-1])
-    least, clip = inf, _OCTAVES[-1]
-    for edge in _OCTAVES:
+    looking = budget.fraction(tuned.COUNT_SHARE).whole()
+    counts = oracle.gradient_sizes(v, tuned.OCTAVES, spend=looking, whole_units=whole_units)
+    rows = np.where(counts.value > tuned.VISIBLE_COUNT * counts.scale, counts.value, 0.0)
+    upper = np.append(tuned.OCTAVES, 2 * tuned.OCTAVES[-1])
+    least, clip = inf, tuned.OCTAVES[-1]
+    for edge in tuned.OCTAVES:
         lost = float(rows @ np.maximum(upper - edge, 0.0)) / two.n_samples
         noise = oracle.gradient_scale(spend=spends[0], clip_norm=edge)
-        risk = lost**2 + 2 * noise**2 / (_STEPS / 2)
+        risk = lost**2 + 2 * noise**2 / (tuned.STEPS / 2)
         if risk < least:
             least, clip = risk, float(edge)
     # Of the mean of the last iterates, of which each is a step from all before.
-    variance = oracle.gradient_scale(spend=spends[0], clip_norm=clip) ** 2 / (_STEPS / 2)
+    variance = oracle.gradient_scale(spend=spends[0], clip_norm=clip) ** 2 / (tuned.STEPS / 2)
     variance += 0.5 * float(rows @ np.minimum(0.75 * upper, clip) ** 2) / two.n_samples**2
     end = np.zeros(2)
     for k, spend in enumerate(spends):
         v = v - oracle.gradient(v, spend=spend, clip_norm=clip, whole_units=whole_units)
-        if k >= _STEPS / 2:
-            end += v / (_STEPS / 2)
+        if k >= tuned.STEPS / 2:
+            end += v / (tuned.STEPS / 2)
     move = end - start
     with np.errstate(divide="ignore", invalid="ignore"):
-        kept = np.where(move != 0, np.maximum(0.0, 1 - _THRESHOLD * variance / move**2), 0.0)
+        kept = np.where(move != 0, np.maximum(0.0, 1 - tuned.THRESHOLD * variance / move**2), 0.0)
     return w + basis @ (kept * move)

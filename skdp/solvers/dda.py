@@ -18,6 +18,7 @@ from ..problem.problem import Problem
 from ..problem.sites import Sites
 from ..validation import check_hyperparameters, one_of, shown
 from .base import Solution, Solver
+from .defaults import DDA as tuned
 from .minibatches import plan_block
 from .rules import check_clip, descent_rule
 
@@ -56,18 +57,6 @@ _TRUSTS = {
     "central": "an aggregator with exact gradients",
 }
 _N_NODES = 10
-# Rounds in which everyone takes part.
-_SWEEPS = 100
-# Share of the budget for sampled messages; what is left is what the reservation may be short of.
-_SAMPLED_SHARE = 0.95
-# Norm of the noise in the answer, in units of the inverse of the row norm.
-_NOISE = 8.0
-# Of losses that are not smooth; in units of row_norm**2 max_weight.
-_CURVATURE = 0.25
-# Steps are a quarter of what heavy-ball momentum takes without diverging.
-_STABLE = 0.5
-# Heavy-ball momentum. More of it lags behind steps that a penalty makes shorter and shorter.
-_MOMENTUM = 0.9
 
 
 @dataclass(frozen=True)
@@ -315,7 +304,7 @@ class DDA(Solver):
         rounds, m = self.rounds or self._default_rounds(1.0), self._n_sites(problem)
         most = most_activations(rounds, self._n_active(problem), m, self.schedule)
         return plan_block(
-            self.subsampling, np.ones(most), 1 - _SAMPLED_SHARE, epsilon, delta, adjacency
+            self.subsampling, np.ones(most), 1 - tuned.SAMPLED_SHARE, epsilon, delta, adjacency
         )
 
     def solve(self, problem: Problem, oracle: Oracle, rng: np.random.Generator) -> Solution:
@@ -356,7 +345,7 @@ class DDA(Solver):
         return max(1, round(self.activation * self._n_sites(problem)))
 
     def _default_rounds(self, growth: float) -> int:
-        return ceil(_SWEEPS * sqrt(growth) / self.activation)
+        return ceil(tuned.SWEEPS * sqrt(growth) / self.activation)
 
     def _schedule(self, problem: Problem, growth: float, rng: np.random.Generator) -> list[Round]:
         drawn = draw_rounds(
@@ -420,7 +409,7 @@ class Run:
         self._weight_of_penalty = 1.0 if isinf(lipschitz) else clip / lipschitz
         self._clip_norm = clip * problem.row_norm * problem.max_weight
         momentum = solver.momentum
-        self._momentum = _MOMENTUM if momentum is None else momentum
+        self._momentum = tuned.MOMENTUM if momentum is None else momentum
         active = np.concatenate([r.active for r in schedule])
         self._counts = np.bincount(active, minlength=sites.n_sites)
         self._participation = active.size / len(schedule) / sites.n_sites
@@ -493,13 +482,13 @@ class Run:
         unit = problem.row_norm**2 * problem.max_weight
         total_step_size = solver.total_step_size
         if total_step_size is None:
-            afforded = _NOISE * problem.row_norm * problem.max_weight
+            afforded = tuned.NOISE * problem.row_norm * problem.max_weight
             afforded /= self._noise_of_mean() * sqrt(problem.n_rows)
             smoothness = problem.loss.smoothness
-            curvature = _CURVATURE if isinf(smoothness) else smoothness
+            curvature = tuned.CURVATURE if isinf(smoothness) else smoothness
             beta = self._momentum
             sweeps = rounds * self._participation
-            stable = _STABLE * sweeps * (1 + beta) / (1 - beta) / curvature
+            stable = tuned.STABLE * sweeps * (1 + beta) / (1 - beta) / curvature
             total_step_size = min(afforded, stable)
         linear = solver.weights == "linear"
         whole = rounds * (rounds + 1) / 2 if linear else float(rounds)

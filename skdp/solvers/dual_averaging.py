@@ -14,6 +14,7 @@ from sklearn.utils._param_validation import Interval
 from ..problem.problem import Problem
 from ..validation import check_hyperparameters
 from .base import Solution, Solver
+from .defaults import DualAveraging as tuned
 from .descent import TailMean
 from .preconditioning.class_prior import curvature_at_start
 
@@ -27,23 +28,6 @@ _HYPERPARAMETERS: dict[str, list[Any]] = {
     "threshold": [None, Interval(Real, 0, None, closed="left")],
     "average": [Interval(Real, 0, 1, closed="both")],
 }
-
-# Few long steps find the words that matter; where few features go together they overshoot, and
-# many short ones have to share the way.
-_STEPS, _STEPS_OF_FEW_FEATURES, _MOST_STEPS = 10, 100, 2000
-_CLIP = 0.1
-# Step at that clip, in units of the inverse of row_norm**2 max_weight.
-_STRIDE = 3000.0
-# Standard deviation that noise may put on the score of a row of full norm, with one score a row
-# and with several.
-_SCORE_NOISE, _SCORE_NOISE_OF_SEVERAL = 3.0, 1.0
-# Derivative and curvature that unbounded and unsmooth losses of margins are taken to have.
-_STEEPEST, _MOST_CURVED = 4.0, 1.0
-# Advantage over other classes that opening and steps give a typical row at most, in log-odds.
-_ADVANTAGE = 4.0
-# Power of the curvature at the start by which what is made up for fades towards balanced classes:
-# as measured, 1 does too little for one row in five and 2 too much for one in four.
-_FADING = 1.5
 
 
 @dataclass(frozen=True)
@@ -146,18 +130,20 @@ class DualAveraging(Solver):
 
         steps = self.steps
         if steps is None:
-            steps = _STEPS if problem.wide else _STEPS_OF_FEW_FEATURES
-            steps = min(_MOST_STEPS, ceil(steps * growth**0.75))
-        lipschitz = min(problem.loss.lipschitz, _STEEPEST)
-        clip = min(lipschitz, _CLIP * growth if self.clip is None else self.clip)
+            steps = tuned.STEPS if problem.wide else tuned.STEPS_OF_FEW_FEATURES
+            steps = min(tuned.MOST_STEPS, ceil(steps * growth**0.75))
+        lipschitz = min(problem.loss.lipschitz, tuned.STEEPEST)
+        clip = min(lipschitz, tuned.CLIP * growth if self.clip is None else self.clip)
         scale = problem.row_norm * problem.max_weight
         momentum = 1 - 1 / sqrt(growth)
         # From the stride at the default clip to that of the loss itself.
-        whole = max(0.0, clip - _CLIP) / max(1e-9, lipschitz - _CLIP)
+        whole = max(0.0, clip - tuned.CLIP) / max(1e-9, lipschitz - tuned.CLIP)
         curvature = problem.loss.smoothness
-        curvature = _MOST_CURVED if isinf(curvature) else curvature
-        stride = _STRIDE ** (1 - whole) * (1 / curvature) ** whole
-        score_noise = _SCORE_NOISE if problem.loss.n_scores == 1 else _SCORE_NOISE_OF_SEVERAL
+        curvature = tuned.MOST_CURVED if isinf(curvature) else curvature
+        stride = tuned.STRIDE ** (1 - whole) * (1 / curvature) ** whole
+        score_noise = (
+            tuned.SCORE_NOISE if problem.loss.n_scores == 1 else tuned.SCORE_NOISE_OF_SEVERAL
+        )
         afforded = (1 - momentum) * score_noise * problem.n_samples * rest.mu / (2 * clip) / steps
         step = min(stride, afforded) / (problem.row_norm * scale)
         weight_of_penalty = clip / lipschitz
@@ -177,8 +163,8 @@ class DualAveraging(Solver):
             # Rows are told apart by ``eta |gradient|^2 / clip`` a step, noise taken off.
             agreement = float(np.vdot(g, g)) - g.size * sd**2
             eta = step
-            if step * agreement > _ADVANTAGE * clip:
-                eta = _ADVANTAGE * clip / agreement
+            if step * agreement > tuned.ADVANTAGE * clip:
+                eta = tuned.ADVANTAGE * clip / agreement
             # What penalty and constraint changed is part of where the next step starts.
             V += (w - moved) - eta * g + momentum * (w - before)
             variance = variance + (eta * sd / (1 - momentum)) ** 2
@@ -209,7 +195,7 @@ def _unclipped(problem: Problem, w: np.ndarray, clip: float) -> np.ndarray:
     # From an earlier model scores spread so far that rows of both classes are clipped.
     if not (problem.wide and two and constant) or start[:-1].any():
         return w
-    rareness = 1 - curvature_at_start(problem) ** _FADING
+    rareness = 1 - curvature_at_start(problem) ** tuned.FADING
     shift = rareness * log(problem.loss.lipschitz / clip) / constant
     out = w.copy()
     out[-1] -= np.sign(start[-1]) * shift
@@ -238,8 +224,8 @@ def _opening(
     # threshold agrees with itself and is taken off.
     agreement = float(np.vdot(kept, G)) - float(((kept != 0) * noise**2).sum())
     # A saturated prior and class weights may leave nothing to be learned, and no noise either.
-    afforded = _SCORE_NOISE / (problem.row_norm * max(float(noise.max()), 1e-9 * sd))
-    length = afforded if agreement * afforded <= _ADVANTAGE else _ADVANTAGE / agreement
+    afforded = tuned.SCORE_NOISE / (problem.row_norm * max(float(noise.max()), 1e-9 * sd))
+    length = afforded if agreement * afforded <= tuned.ADVANTAGE else tuned.ADVANTAGE / agreement
     return length * G, length * noise
 
 

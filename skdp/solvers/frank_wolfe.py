@@ -14,6 +14,7 @@ from ..privacy.accounting.calculus import Calculus, GaussianDP, ZeroConcentrated
 from ..problem.problem import Problem
 from ..validation import check_hyperparameters, shown
 from .base import Solution, name_of
+from .defaults import FrankWolfe as tuned
 from .online_frank_wolfe import (
     OnlineFrankWolfe,
     default_radius,
@@ -32,28 +33,6 @@ _HYPERPARAMETERS: dict[str, list[Any]] = {
     "entry": [None, Interval(Real, 1e-50, 1, closed="right")],
     **OnlineFrankWolfe.OF_STREAMS,
 }
-
-# What averaging leaves of the noise of gradients.
-_AVERAGED = 0.3
-# Most that a step from zero should move a score, in units of the inverse of the smoothness.
-_STRIDE = 0.5
-# Steps for a signal-to-noise ratio of 1, and the most of them.
-_PACE, _MOST_STEPS = 0.2, 2000
-# Losses of residuals curve by 1, but along few features at a time by no more than this.
-_CURVED = 0.25
-# Share of the rows that have to agree on a coordinate for it to be seen through the noise.
-_AGREEING = 0.15
-# The clip with little evidence, and the evidence up to which that is so.
-_CLIP, _PLENTY = 0.1, 50.0
-# How much more than at ordinary budgets there has to be for the classical steps.
-_CLASSICAL = 5.0
-# Where it costs little signal to clip the entries of rows: of text, and in units of the root of the
-# inverse of the number of features.
-_ENTRY_OF_TEXT, _ENTRY = 0.07, 2.0
-# Share of the budget that goes to the slopes of intercepts.
-_INTERCEPT_SHARE = 0.05
-# Bound on the derivatives that intercepts are moved by, in units of bounded targets.
-_LARGEST_SLOPE = 1.0
 
 
 @dataclass(frozen=True)
@@ -212,7 +191,7 @@ class FrankWolfe(OnlineFrankWolfe):
         if ways is not None:
             reach = entry * problem.bounds.data_norm * ways.radius
         steps = steps_for(problem, mu, reach, clip) if self.steps is None else self.steps
-        return Walking(steps, clip, entry, growth, _STRIDE / (problem.loss.smoothness * reach))
+        return Walking(steps, clip, entry, growth, tuned.STRIDE / (problem.loss.smoothness * reach))
 
     def _chooses(self, problem: Problem) -> bool:
         """True if vertices are chosen by Gumbel noise, by facts that hold before bounds are known.
@@ -224,7 +203,7 @@ class FrankWolfe(OnlineFrankWolfe):
             return False
         p = problem.n_features * problem.loss.n_scores
         entry = _entry_for(problem, 1.0) if self.entry is None else self.entry
-        return self.noise == "gumbel" or entry * sqrt(log(2 * p) / 2) < _AVERAGED
+        return self.noise == "gumbel" or entry * sqrt(log(2 * p) / 2) < tuned.AVERAGED_NOISE
 
 
 @dataclass(frozen=True)
@@ -260,7 +239,7 @@ class Walking:
         to spend, or from elsewhere, it is the classical step: a mean of all vertices that tends to
         ``2 / (t + 2)``. A ``warm`` start counts as one of the vertices.
         """
-        if self.growth < _CLASSICAL and not start.any():
+        if self.growth < tuned.CLASSICAL_EVIDENCE and not start.any():
             return 1.0, min(1 / self.steps, self.stride)
         weight = 2 - 1 / self.growth
         length = weight / (t + warm + weight)
@@ -289,9 +268,9 @@ def steps_for(problem: Problem, mu: float, reach: float, clip: float) -> int:
         Bound on derivatives.
     """
     plenty = _evidence(problem, mu)
-    curved = min(problem.loss.smoothness, _CURVED) * reach
-    balanced = _PACE * (curved * plenty / clip) ** (2 / 3)
-    return ceil(min(_MOST_STEPS, balanced, (_AGREEING * plenty / 2) ** 2))
+    curved = min(problem.loss.smoothness, tuned.CURVATURE_OF_RESIDUALS) * reach
+    balanced = tuned.STEPS_A_SIGNAL * (curved * plenty / clip) ** (2 / 3)
+    return ceil(min(tuned.MOST_STEPS, balanced, (tuned.AGREEING_SHARE * plenty / 2) ** 2))
 
 
 def _evidence(problem: Problem, mu: float) -> float:
@@ -307,9 +286,9 @@ def _clip_for(problem: Problem, mu: float) -> float:
         return problem.loss.lipschitz
     if problem.bounds.target is not None:
         # The signs of residuals say nearly as much as their sizes.
-        return min(_CLIP * max(1.0, mu / 2), problem.loss.lipschitz)
-    more = max(1.0, _evidence(problem, mu) / _PLENTY)
-    clip = max(_CLIP * (sqrt(more) if problem.wide else more), _CLIP * mu / 2)
+        return min(tuned.CLIP * max(1.0, mu / 2), problem.loss.lipschitz)
+    more = max(1.0, _evidence(problem, mu) / tuned.CLIP_EVIDENCE)
+    clip = max(tuned.CLIP * (sqrt(more) if problem.wide else more), tuned.CLIP * mu / 2)
     return min(clip, problem.loss.lipschitz)
 
 
@@ -318,7 +297,7 @@ def _entry_for(problem: Problem, growth: float) -> float:
 
     For the growth see :class:`Walking`.
     """
-    usual = _ENTRY_OF_TEXT if problem.wide else _ENTRY / sqrt(problem.n_features)
+    usual = tuned.ENTRY_OF_TEXT if problem.wide else tuned.ENTRY / sqrt(problem.n_features)
     return min(1.0, usual * growth)
 
 
@@ -378,12 +357,12 @@ def ways_of(problem: Problem) -> Ways | None:
 def _by_vertices(problem: Problem, oracle: Oracle, ways: Ways, walking: Walking) -> Solution:
     """Go to vertices that are chosen by Gumbel noise, for the whole budget of the oracle."""
     d, constant, loss = problem.n_features, problem.bounds.intercept_value, problem.loss
-    share = _INTERCEPT_SHARE if constant else 0.0
+    share = tuned.INTERCEPT_SHARE if constant else 0.0
     parts = [share, 1 - share] if constant else [1.0]
     oracle.note(planned=walking.steps)
     spends = oracle.budget.split([part / walking.steps for part in parts] * walking.steps)
     entry = walking.entry * problem.bounds.data_norm
-    slope_clip = min(loss.lipschitz, max(_LARGEST_SLOPE, walking.clip))
+    slope_clip = min(loss.lipschitz, max(tuned.LARGEST_SLOPE, walking.clip))
     penalty = _Penalty.of(problem, walking.clip)
     w, shrunk = _start(problem, ways), 1.0
     start, warm = w[:d].copy(), problem.initial is not None and bool(w[:d].any())

@@ -14,6 +14,8 @@ from ..privacy.streams.stream_plan import StreamPlan, StreamRequest
 from ..problem.problem import Problem
 from ..validation import check_hyperparameters, one_of
 from .base import Solution
+from .defaults import FTRL as tuned
+from .defaults import StreamFamily
 from .streaming import Learner, StreamingSolver
 
 _HYPERPARAMETERS: dict[str, list[Any]] = {
@@ -24,36 +26,6 @@ _HYPERPARAMETERS: dict[str, list[Any]] = {
     "average": [Interval(Real, 0, None, closed="left")],
     "mechanism": [one_of("blt", "toeplitz", "tree")],
 }
-
-_FEWEST = 100
-# Squared norm of a column of the factor, for as many batches as there usually are.
-_COLUMN = 3.0
-_OF_SAMPLING = 0.3
-# Longest step of one batch, in units of the inverse of its curvature scale, by experience.
-_STRIDE = 4.0
-
-
-@dataclass(frozen=True)
-class _Family:
-    """Clip and length of the noise in the weights, for rows of norm 1, by kind of loss.
-
-    ``most`` bounds the standard deviation of the noise in the score of a row of full norm, and
-    ``total_step_size`` the total step size in units of the inverse squared norm of rows, beyond
-    which steps bring more of the noise of sampling than of progress.
-    """
-
-    clip: float
-    reach: float
-    most: float
-    total_step_size: float
-    smoothness: float
-
-
-_LOG_ODDS = _Family(clip=0.5, reach=32.0, most=3.0, total_step_size=5e4, smoothness=0.25)
-_MARGIN = _Family(clip=0.5, reach=10.0, most=2.0, total_step_size=3e4, smoothness=1.0)
-# Clipped at all, means of counts would be too small.
-_COUNTS = _Family(clip=1.0, reach=10.0, most=1.0, total_step_size=3e4, smoothness=1.0)
-_RESIDUAL = _Family(clip=0.1, reach=0.8, most=0.3, total_step_size=4e3, smoothness=1.0)
 
 
 @dataclass(frozen=True)
@@ -132,9 +104,11 @@ class FTRL(StreamingSolver):
         clip = min(clip, problem.loss.lipschitz)
         batches = self.batches
         if batches is None:
-            step = self._step(problem, clip, 2 * _COLUMN / mu)
+            step = self._step(problem, clip, 2 * tuned.COLUMN / mu)
             curvature = problem.n_samples * family.smoothness / clip
-            batches = max(_FEWEST, min(problem.n_samples, ceil(step * curvature / _STRIDE)))
+            batches = max(
+                tuned.FEWEST_ROWS, min(problem.n_samples, ceil(step * curvature / tuned.STRIDE))
+            )
         return StreamPlan(min(batches, problem.n_samples), clip, self.mechanism)
 
     def learner(
@@ -153,7 +127,7 @@ class FTRL(StreamingSolver):
         step = self._step(problem, plan.clip, deviation)
         rows = problem.n_samples / plan.releases
         # Row by row no step may be longer than the curvature of a single row allows.
-        stride = min(_STRIDE, 1 + rows) * plan.clip / (_family(problem).smoothness * rows)
+        stride = min(tuned.STRIDE, 1 + rows) * plan.clip / (_family(problem).smoothness * rows)
         step = min(step, stride) / problem.row_norm
         return _Averaging(self, problem, plan, Solution(start, earlier), step)
 
@@ -165,7 +139,7 @@ class FTRL(StreamingSolver):
             score_noise = self.reach / length
         # Rows are a sample, which is noise as well, though averaging takes more of it away. It is
         # of the size of gradients, not of their bound.
-        sampling = _OF_SAMPLING * family.clip / clip * sqrt(n) / length
+        sampling = tuned.OF_SAMPLING * family.clip / clip * sqrt(n) / length
         noise = hypot(deviation, sampling)
         return min(score_noise / noise, family.total_step_size * clip / n)
 
@@ -208,8 +182,10 @@ class _Averaging(Learner):
         self._done += 1
 
 
-def _family(problem: Problem) -> _Family:
+def _family(problem: Problem) -> StreamFamily:
     if problem.loss.family != "residuals":
-        return {"logistic": _LOG_ODDS, "counts": _COUNTS}.get(problem.loss.family, _MARGIN)
+        return {"logistic": tuned.LOG_ODDS, "counts": tuned.COUNTS}.get(
+            problem.loss.family, tuned.MARGIN
+        )
     smoothness = problem.loss.smoothness
-    return _RESIDUAL if isinf(smoothness) else replace(_RESIDUAL, smoothness=smoothness)
+    return tuned.RESIDUAL if isinf(smoothness) else replace(tuned.RESIDUAL, smoothness=smoothness)

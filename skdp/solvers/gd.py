@@ -16,6 +16,7 @@ from ..problem.problem import Problem
 from ..validation import check_hyperparameters, one_of
 from . import schedules
 from .base import Solution, Solver, name_of
+from .defaults import GD as tuned
 from .descent import Descent, clips_whole_units
 from .minibatches import check_batch_size, reserve
 from .rules import DescentRule, check_clip, descent_rule, in_few_steps
@@ -36,11 +37,6 @@ _HYPERPARAMETERS: dict[str, list[Any]] = {
     "decay": [Interval(Real, 0, 1, closed="right")],
     "label_blind": ["boolean"],
 }
-# Share of the budget that minibatches leave for what is asked before.
-_ROOM = 0.1
-# Share of the rows that the clip leaves whole where noise matters, and how much of the noise is
-# taken off the solution.
-_WHOLE, _NOISE_RATIO = 0.2, 0.8
 
 
 @dataclass(frozen=True)
@@ -173,7 +169,7 @@ class GD(Solver):
         if self.batch_size is None:
             return self.calculus
         rule = self._rule(problem, sqrt(self.calculus.limit(epsilon, delta)))
-        sizes = self.batch_size, self._shares(rule), _ROOM
+        sizes = self.batch_size, self._shares(rule), tuned.FREE_SHARE
         return reserve("GD", *sizes, problem, epsilon, delta, adjacency)
 
     def solve(self, problem: Problem, oracle: Oracle, rng: np.random.Generator) -> Solution:
@@ -201,7 +197,7 @@ class GD(Solver):
             scale = oracle.gradient_scale(spend=spends[0], clip_norm=descent.clip_norm)
             scales = [scale] * rule.steps
             course = Course([descent.step] * rule.steps, rule.momentum, scales, self.average)
-            ratios = {"whole": _WHOLE, "noise_ratio": _NOISE_RATIO}
+            ratios = {"whole": tuned.WHOLE_SHARE, "noise_ratio": tuned.NOISE_RATIO}
             w = towards_start(problem, w, course, length=problem.row_norm, **ratios)
         return Solution(w, n_iter=rule.steps)
 

@@ -24,6 +24,7 @@ from ..problem.losses import (
 from ..problem.problem import Problem
 from ..validation import check_hyperparameters, shown
 from .base import Solution, Solver, name_of
+from .defaults import ObjectivePerturbation as tuned
 
 if TYPE_CHECKING:
     from ..privacy.accounting.ledger import Budget
@@ -34,11 +35,6 @@ _HYPERPARAMETERS: dict[str, list[Any]] = {
     "strength": [Interval(Real, 0, 1e50, closed="both")],
 }
 _OF_CLASSES = (Logistic, HuberisedHinge, SquaredHinge)
-_LEAST_CLIP = 0.25
-# With pure epsilon, whose noise is longer by the root of p: the clip in units of the root of the
-# evidence, its least for losses that bend more than a parabola, against whose strength rows have to
-# stand, and the strength in units of the noise of a direction. As measured.
-_PURE_CLIP, _LEAST_OF_STEEP, _PURE_STRENGTH = 0.08, 0.7, 0.25
 
 
 @dataclass(frozen=True)
@@ -108,7 +104,7 @@ class ObjectivePerturbation(Solver):
 
     @property
     def counts_rows(self) -> bool:
-        """Yes: what bounds the curvature of all rows together must not be an estimate."""
+        """True: what bounds the curvature of all rows together must not be an estimate."""
         return True
 
     def check(self, problem: Problem) -> None:
@@ -180,12 +176,14 @@ class ObjectivePerturbation(Solver):
         if oracle.pure:
             epsilon = budget.amount
             if clip is None:
-                least = _LEAST_CLIP if problem.loss.smoothness <= 1 else _LEAST_OF_STEEP
-                clip = min(1.0, max(least, _PURE_CLIP * sqrt(n * epsilon / p**1.5)))
+                least = (
+                    tuned.LEAST_CLIP if problem.loss.smoothness <= 1 else tuned.LEAST_CLIP_OF_STEEP
+                )
+                clip = min(1.0, max(least, tuned.PURE_CLIP * sqrt(n * epsilon / p**1.5)))
             noise = oracle.adjacency.of_sum(clip) * sqrt(p) / epsilon
-            strength = max(strength, _PURE_STRENGTH * noise)
+            strength = max(strength, tuned.PURE_STRENGTH * noise)
         elif clip is None:
-            clip = min(1.0, max(_LEAST_CLIP, 0.15 * sqrt(n * budget.mu / p)))
+            clip = min(1.0, max(tuned.LEAST_CLIP, tuned.CLIP * sqrt(n * budget.mu / p)))
         return oracle.perturbed_minimum(
             clip_norm=clip * scale,
             strength=strength * problem.row_norm * scale,

@@ -17,6 +17,7 @@ from ..problem.losses import Hazard, Logistic, Poisson, Softmax
 from ..problem.problem import Problem
 from ..validation import check_hyperparameters, shown
 from .base import Solution, Solver, Uncertainty
+from .defaults import OneStep as tuned
 from .preconditioning.class_prior import scores_at_start
 
 if TYPE_CHECKING:
@@ -27,34 +28,8 @@ _HYPERPARAMETERS: dict[str, list[Any]] = {
     "noise_ratio": [None, Interval(Real, 0, 1e3, closed="left")],
     "draws": [Interval(Integral, 0, 10_000, closed="both")],
 }
-# Shares of mu^2: of the steps, the last one the largest; of the moments of scores; and of the
-# histogram that tells how many targets are clipped. Labels take a step more, because their scores
-# are not linear in the coefficients, and have nothing that is clipped.
-_SHARES = {True: ((0.10, 0.20, 0.64), 0.05, 0.01), False: ((0.05, 0.10, 0.30, 0.50), 0.05, 0.0)}
-# Share of the answer about moments that goes to shares of rows; weight of scores beside curvature.
-_OF_ROWS, _BALANCE = 0.2, 0.5
-# Length of rows that is left whole, in units of the typical one, and residuals in units of theirs;
-# for labels the bound on scores in units of that length.
-_ROW, _RESIDUAL, _SCORE = 1.2, 4.0, 1.5
-# The same bound on scores for times, which is smaller as measured for 10 to 70 % of events.
-_SCORE_OF_TIMES = 0.7
-# Noise over the sampling error, and level of the noise of curvatures, up to which lengths may grow,
-# and by how much these and residuals may.
-_RATIO, _MOST_LEVEL = {True: 3.0, False: 1.0}, {True: 0.25, False: 0.2}
-_MOST_GROWTH, _MOST_RESIDUAL = 2.5, 1.5
-# Eigenvalues are raised to these many noise levels: at the start, at steps on the way, at the last.
-_FLOOR_AT_START, _FLOOR, _LAST_FLOOR = 0.75, 0.375, 0.25
-# Longest step on the way, for labels, in units of the typical length of a row; and the longest in
-# white coordinates for times, the last one included, where few events tell little.
-_LONGEST_STEP, _LONGEST_OF_TIMES = 1.5, 1.0
-# Rows times mu, in units of p^1.5, below which a fit is refused or warned of.
-_REFUSED, _WARNED, _WARNED_OF_TIMES = 3.0, {True: 14.0, False: 16.0}, 60.0
-# Squared steps that their own variance explains, in units of it.
-_OWN_ERROR = 4.0
 # Least mean of counts, in units of their cap, that bounds are made for.
 _LEAST_MEAN = 1e-6
-# Beyond this many noise levels of the least eigenvalue, draws change nothing.
-_CLEAR = 4.0
 # Beyond, matrices of that many rows and columns are too large to be answered.
 _MOST_ROWS = 500
 
@@ -155,7 +130,7 @@ class OneStep(Solver):
     def check_budget(self, problem: Problem, mu: float) -> None:
         """Refuse a budget with which no interval would mean anything, and warn of a small one."""
         needed = _free(problem) ** 1.5
-        evidence, least = problem.n_actual * mu, _REFUSED * needed
+        evidence, least = problem.n_actual * mu, tuned.REFUSED_EVIDENCE * needed
         facts = f"n = {problem.n_actual:,} and mu = {mu:.3g} for {_free(problem)} coefficients"
         if evidence < least:
             raise ValueError(
@@ -164,7 +139,11 @@ class OneStep(Solver):
                 "epsilon, or another solver, which has no standard errors."
             )
         of_times = problem.loss.of_times
-        wide = (_WARNED_OF_TIMES if of_times else _WARNED[problem.loss.squared]) * needed
+        wide = (
+            tuned.WARNED_EVIDENCE_OF_TIMES
+            if of_times
+            else tuned.WARNED_EVIDENCE[problem.loss.squared]
+        ) * needed
         if evidence < wide:
             warn_user(
                 f"{type(self).__name__} expects wide intervals, some perhaps not to be had: n * mu "
@@ -176,7 +155,7 @@ class OneStep(Solver):
         """Take the steps, then ask for the moments of scores where they end."""
         self.check(problem)
         squared, n = problem.loss.squared, problem.n_samples
-        of_steps, of_moments, of_targets = _SHARES[squared]
+        of_steps, of_moments, of_targets = tuned.SHARES[squared]
         budget = oracle.budget
         penalty = np.kron(problem.penalty_hessian(), np.eye(problem.loss.n_scores))
         if problem.loss.of_times:
@@ -188,20 +167,22 @@ class OneStep(Solver):
             if k > 0:
                 mu = budget.mu * sqrt(of_steps[k])
                 influence = self._bounds(problem, influence, effective, mu)
-            asked = oracle.score_and_curvature(influence, balance=_BALANCE, spend=spend)
+            asked = oracle.score_and_curvature(
+                influence, balance=tuned.CURVATURE_BALANCE, spend=spend
+            )
             last = k == len(spends) - 1
             if k == 0 and problem.loss.n_scores > 1:
                 asked = _alike(asked, problem.loss.n_scores - 1)
-            floor = _FLOOR_AT_START if k == 0 else _LAST_FLOOR if last else _FLOOR
+            floor = tuned.FIRST_FLOOR if k == 0 else tuned.LAST_FLOOR if last else tuned.FLOOR
             step = _step(asked, influence, penalty, floor)
             moved = step.to
             if problem.loss.of_times and k > 0:
-                moved = _shortened(moved, _LONGEST_OF_TIMES)
+                moved = _shortened(moved, tuned.LONGEST_STEP_OF_TIMES)
             if last:
                 break
             effective, whiter = _whitened(asked)
             if not squared and k > 0:
-                moved = _shortened(moved, _LONGEST_STEP * sqrt(effective))
+                moved = _shortened(moved, tuned.LONGEST_STEP * sqrt(effective))
             scale = influence.scale
             influence = replace(
                 influence,
@@ -210,7 +191,9 @@ class OneStep(Solver):
                 scale=scale * _shrunk(asked, step.to, first=k == 0) if squared else 1.0,
             )
         w = influence.w + influence.scale * (influence.matrix @ moved).reshape(influence.w.shape)
-        moments, rows = oracle.score_moments(influence, w, of_shares=_OF_ROWS, spend=for_moments)
+        moments, rows = oracle.score_moments(
+            influence, w, of_shares=tuned.ROW_SHARE, spend=for_moments
+        )
         shares = {"rows weighted down": (float(rows.value[0]), rows.scale)}
         if squared:
             shares["residuals clipped"] = float(rows.value[1]), rows.scale
@@ -230,9 +213,9 @@ class OneStep(Solver):
         self, problem: Problem, influence: InfluenceBounds, effective: float, mu: float
     ) -> InfluenceBounds:
         """Bounds on single rows, as wide as noise of this mu leaves room for."""
-        squared, n, c = problem.loss.squared, problem.n_samples, _BALANCE
+        squared, n, c = problem.loss.squared, problem.n_samples, tuned.CURVATURE_BALANCE
         contrasts = max(1, problem.loss.n_scores - 1)
-        ratio = _RATIO[squared] if self.noise_ratio is None else self.noise_ratio
+        ratio = tuned.NOISE_RATIO[squared] if self.noise_ratio is None else self.noise_ratio
         evidence, k = n * mu, influence.matrix.shape[1]
         steepness = sqrt(2) * (1 + c) if squared else sqrt(max(2 * (1 + c) ** 2, 1 + 8 * c))
         if problem.loss.n_scores > 1 or problem.loss.of_times:
@@ -240,14 +223,19 @@ class OneStep(Solver):
         # Before anything is widened: bounds, the noise of the score over the error of sampling, and
         # that of the curvature. A row's curvature has K - 1 directions for K classes, and is that
         # much smaller for its trace.
-        length = _ROW * sqrt(effective)
+        length = tuned.ROW_LENGTH * sqrt(effective)
         alpha = length**2 / sqrt(contrasts)
-        score = length * (_RESIDUAL if squared else _SCORE * _relative_score(problem))
+        score = length * (tuned.RESIDUAL if squared else tuned.SCORE * _relative_score(problem))
         noise = steepness * score / (sqrt(2 * c) * evidence) * sqrt(n)
         level = steepness * alpha / evidence * sqrt(2 * k)
-        row = max(1.0, min(ratio / noise, _MOST_GROWTH, sqrt(_MOST_LEVEL[squared] / level)))
+        row = max(
+            1.0,
+            min(
+                ratio / noise, tuned.MOST_GROWTH, sqrt(tuned.MOST_CURVATURE_NOISE[squared] / level)
+            ),
+        )
         # Residuals are widened where that is cheap: few are as large.
-        more = min(max(1 / (noise * row), 1.0), _MOST_RESIDUAL) if squared else 1.0
+        more = min(max(1 / (noise * row), 1.0), tuned.MOST_RESIDUAL_GROWTH) if squared else 1.0
         return replace(influence, curvature=row**2 * alpha, score=row * more * score)
 
     def _uncertainty(
@@ -267,7 +255,7 @@ class OneStep(Solver):
         loose = step.values < step.level
         resolution = float(step.values[0] / step.level)
         drawn = None
-        if self.draws and resolution < _CLEAR:
+        if self.draws and resolution < tuned.CLEAR_CURVATURE:
             ends = self._draws(asked, step, middle, rng) @ (influence.scale * influence.matrix).T
             drawn = ends.T @ ends / self.draws
         white = step.vectors / step.raised @ step.vectors.T
@@ -279,7 +267,7 @@ class OneStep(Solver):
             loose=factors[:, loose],
             firm=factors[:, ~loose],
             resolution=resolution,
-            last_step=sqrt(max(0.0, float(d @ d) / k - _OWN_ERROR * error)),
+            last_step=sqrt(max(0.0, float(d @ d) / k - tuned.OWN_ERROR * error)),
         )
 
     def _draws(
@@ -297,7 +285,7 @@ class OneStep(Solver):
         for end in ends:
             noise = rng.standard_normal((k, k)) * (asked.noise / 2)
             values, vectors = np.linalg.eigh(curvature + noise + noise.T)
-            values = np.maximum(values, _LAST_FLOOR * step.level)
+            values = np.maximum(values, tuned.LAST_FLOOR * step.level)
             score = curvature @ d + root @ rng.standard_normal(k)
             end[:] = vectors @ (vectors.T @ score / values)
         return ends - ends.mean(axis=0)
@@ -345,7 +333,7 @@ def _bounds_of_mean(problem: Problem) -> tuple[float, float]:
 def _relative_score(problem: Problem) -> float:
     """Size of a residual in units of the root of the curvature, 1 for balanced classes."""
     if problem.loss.of_times:
-        return _SCORE_OF_TIMES / _SCORE
+        return tuned.SCORE_OF_TIMES / tuned.SCORE
     if not problem.loss.log_means:
         return 1.0
     curvature, largest = _bounds_of_mean(problem)
@@ -402,7 +390,7 @@ def _shrunk_moments(J: np.ndarray, noise: float, asked: ScoreAndCurvature) -> np
     """Moments of scores, nearer to a multiple of the curvature the more of them is noise."""
     k = len(J)
     values, vectors = np.linalg.eigh(asked.curvature)
-    values = np.maximum(values, _LAST_FLOOR * asked.noise * sqrt(2 * k))
+    values = np.maximum(values, tuned.LAST_FLOOR * asked.noise * sqrt(2 * k))
     curvature = (vectors * values) @ vectors.T
     variance = max(float(np.trace(np.linalg.solve(curvature, J))) / k, 0.05)
     target = variance * curvature

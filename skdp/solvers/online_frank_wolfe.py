@@ -17,23 +17,11 @@ from ..problem.constraints import L1Ball, L2Ball, Polytope
 from ..problem.problem import Problem
 from ..validation import one_of
 from .base import Solution
+from .defaults import OnlineFrankWolfe as tuned
 from .streaming import Learner, StreamingSolver
 
 if TYPE_CHECKING:
     from ..privacy.adjacency import Adjacency
-
-# Radius of the default ball, in units of the root of the number of coefficients over the bound on
-# rows: among the best of .1 to 10 for adult, covertype, california and protein. In streams the clip
-# is wider there, and zero counts as many updates, because in a wide ball models move far at first.
-_RADIUS, _WIDER_CLIP, _WEIGHT_OF_ZERO = 3.0, 2.0, 0.5
-# Choices pay by the root of their number, sums by its logarithm.
-_ROUNDS_OF_CHOICES, _ROUNDS_OF_SUMS = 30, 100
-_CLIP_OF_LOG_ODDS, _CLIP = 0.5, 0.25
-# Error of a running sum with the best correlated noise, for a hundred to a million terms.
-_ERROR_OF_SUMS = 3.5
-_LOSS_OF_CHOICES = 3.0
-# An intercept moves along what its slope has beyond so many standard deviations of its noise.
-_BEYOND = 2.0
 
 
 @dataclass(frozen=True)
@@ -134,12 +122,12 @@ class OnlineFrankWolfe(StreamingSolver, ABC):
     def plan(self, problem: Problem, mu: float) -> StreamPlan:
         """Number of updates, bound and mechanism."""
         del mu
-        wider = _WIDER_CLIP if problem.constraint.whole_space else 1.0
+        wider = tuned.WIDER_CLIP if problem.constraint.whole_space else 1.0
         problem = in_default_ball(problem)
         clip = self.stream_clip
         if clip is None:
-            of_family = {"logistic": _CLIP_OF_LOG_ODDS, "counts": 1.0}
-            clip = wider * of_family.get(problem.loss.family, _CLIP)
+            of_family = {"logistic": tuned.CLIP_OF_LOG_ODDS, "counts": 1.0}
+            clip = wider * of_family.get(problem.loss.family, tuned.CLIP)
         updates = ceil(problem.n_samples / self._rows(problem, choices=True))
         chosen = self.noise == "gumbel"
         if self.noise == "auto":
@@ -165,7 +153,9 @@ class OnlineFrankWolfe(StreamingSolver, ABC):
     def _rows(self, problem: Problem, *, choices: bool) -> int:
         if self.batch is not None:
             return self.batch
-        return ceil(problem.n_samples / (_ROUNDS_OF_CHOICES if choices else _ROUNDS_OF_SUMS))
+        return ceil(
+            problem.n_samples / (tuned.ROUNDS_OF_CHOICES if choices else tuned.ROUNDS_OF_SUMS)
+        )
 
 
 class _Stepping(Learner):
@@ -186,7 +176,7 @@ class _Stepping(Learner):
         self._steps = self._taken = 0
         self.solution = Solution(self._problem.start(), 0)
         if problem.constraint.whole_space:
-            self._taken = ceil(_WEIGHT_OF_ZERO * plan.releases)
+            self._taken = ceil(tuned.WEIGHT_OF_ZERO * plan.releases)
         if before is not None:
             w = self._problem.project(before.solution.w)
             self.solution = Solution(w, before.solution.n_iter)
@@ -218,7 +208,7 @@ class _Stepping(Learner):
             target[:d] = problem.constraint.linear_minimizer(slope[:d] + penalty * w[:d])
             # What noise alone may bring about is no reason to move an intercept, which no
             # constraint brings back; and no mean of bounded entries is larger than the bound.
-            least = _BEYOND * self._deviation * self._unit / (self._steps * self._rows)
+            least = tuned.VISIBLE_SLOPE * self._deviation * self._unit / (self._steps * self._rows)
             steep = np.clip(np.abs(slope[d:]) - least, 0.0, self._unit)
             target[d:] -= np.copysign(steep, slope[d:]) / self._curvature
         self._before = w
@@ -245,7 +235,7 @@ def default_radius(problem: Problem) -> float:
         Sizes and bounds.
     """
     root = sqrt(problem.n_features * problem.loss.n_scores)
-    usual = _RADIUS * root / problem.bounds.data_norm
+    usual = tuned.RADIUS * root / problem.bounds.data_norm
     return min(usual, _radius_of_lasso(problem))
 
 
@@ -285,7 +275,7 @@ def words_on_radius(problem: Problem) -> str | None:
         return None
     return (
         "'frank_wolfe' needs a bounded set and was given none, so it keeps coefficients in a ball "
-        f"of radius {_RADIUS:g} sqrt(n_features) / data_norm, which decides how well it fits. "
+        f"of radius {tuned.RADIUS:g} sqrt(n_features) / data_norm, which decides how well it fits. "
         "Pass a constraint such as L2Ball(radius), or use the solver 'gd', which needs none."
     )
 
@@ -315,5 +305,5 @@ def _choices_pay(problem: Problem, updates: int) -> bool:
     own = problem.bounds.feature_bound
     entry = problem.row_norm if own is None else min(own, problem.row_norm)
     vertices = log(max(3, 2 * problem.n_features * problem.loss.n_scores))
-    of_sums = problem.row_norm * _ERROR_OF_SUMS * sqrt(2.0 * vertices)
-    return _LOSS_OF_CHOICES * entry * sqrt(updates) * vertices < of_sums
+    of_sums = problem.row_norm * tuned.ERROR_OF_SUMS * sqrt(2.0 * vertices)
+    return tuned.LOSS_OF_CHOICES * entry * sqrt(updates) * vertices < of_sums

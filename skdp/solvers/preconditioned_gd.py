@@ -16,6 +16,7 @@ from sklearn.utils._param_validation import Interval
 from ..problem.problem import Problem
 from ..validation import check_hyperparameters
 from .base import Solution, Solver
+from .defaults import PreconditionedGD as tuned
 from .descent import TailMean, clips_whole_units
 from .preconditioning.class_prior import (
     curvature_at_start,
@@ -34,42 +35,6 @@ _HYPERPARAMETERS: dict[str, list[Any]] = {
     "score_noise": [None, Interval(Real, 0, None, closed="neither")],
     "label_blind": [None, "boolean"],
 }
-# Bound on a row's gradient in units of the typical length of rows: so small that rows that are long
-# or sure to be fitted count for less.
-_CLIP = 0.3
-# Fewest and most steps, and how many times as many huge budgets take.
-_FEWEST, _MOST, _LONGER = 12, 24, 50.0
-# In coordinates of known moments: steps a unit of the root of how far apart these are, momentum,
-# and noise in the score of a typical row before iterates are combined.
-_PACE, _FARTHEST_APART, _MOMENTUM, _SCORE_NOISE = 12.0, 1e-3, 0.6, 6.0
-# Curvature of the loss that steps assume, in units of that at the start: more first, because the
-# first gradient is the largest and points along the difference of the classes; then less and less,
-# as scores grow and bend the loss less, unless the latest two gradients tell of more. Half of what
-# they tell is stable, with momentum, and a bit.
-_FIRST_CURVATURE, _LAST_CURVATURE, _MOST_CURVATURE, _OF_MEASURED = 1.5, 0.35, 3.0, 0.5
-# Of counts, whose means are exponentials: noise in the score of a typical row, the least curvature
-# that steps assume, and how far scores of a typical row move at most.
-_NOISE_OF_COUNTS, _LAST_OF_COUNTS, _FARTHEST_MOVE = 1.0, 1.0, 0.5
-# Variance that noise has in a solution for counts, in units of what it has by the gradients that
-# are combined: those before have left some in the iterates.
-_OF_ALL_STEPS = 2.0
-# Variance of scores up to which their mean exponential is that of normal ones.
-_MOST_VARIANCE = 2.0
-# Noise counts twice when iterates are combined, as weights are fitted to the very noise that they
-# shall keep small; and a little in any case, against weights that grow without bounds.
-_NOISE_COUNTS, _LEAST_NOISE = 2.0, 1e-3
-# In other coordinates: noise in the score of a typical row if classes are rare, and how much more
-# if they are balanced; how often momentum forgets during all steps; what few steps go further by,
-# in units of a step; and the longest step, without momentum, in units of the inverse square of the
-# length of rows.
-_NOISE_OF_RARE, _MORE_OF_BALANCED = 1.0, 0.5
-_MEMORIES, _AHEAD, _LONGEST = 10.0, 1.35, 100.0
-# n mu below which gradients of two classes are so noisy that noise counts more than the bias of a
-# clip; and noise in the score of a typical row there, for balanced classes.
-_WEAK, _NOISE_IF_WEAK = 600.0, 3.0
-# Steps grow by a factor while the latest gradients agree by so many standard deviations of their
-# noise, up to so much noise in scores, and are halved where one points back as clearly.
-_GROWTH, _SHRINKAGE, _SURE, _LATEST, _MOST_NOISE = 1.3, 0.5, 3.0, 3, 2.0
 
 
 @dataclass(frozen=True)
@@ -171,8 +136,8 @@ class PreconditionedGD(Solver):
         growth = max(1.0, budget.mu / 2)
         steps = self.steps
         if steps is None:
-            steps = ceil(_enough_steps(problem) * min(growth, _LONGER))
-        clip = _CLIP * growth if self.clip is None else self.clip
+            steps = ceil(_enough_steps(problem) * min(growth, tuned.MOST_STEP_GROWTH))
+        clip = tuned.CLIP * growth if self.clip is None else self.clip
         norm = _typical_norm(problem)
         scale = norm * problem.max_weight
         oracle = oracle.for_problem(problem.unshortened())
@@ -186,7 +151,7 @@ class PreconditionedGD(Solver):
         scores = scores_at_start(problem).reshape(1, *problem.shape[1:])
         worst = 0.0 if whole_units else float(problem.loss.worst_derivative(scores)[0])
         weight = min(1.0, clip / worst) if worst else 1.0
-        weak = problem.loss.n_scores == 1 and problem.n_samples * budget.mu < _WEAK
+        weak = problem.loss.n_scores == 1 and problem.n_samples * budget.mu < tuned.WEAK_EVIDENCE
         weak = weak and not counts
         blind = not weak if self.label_blind is None else self.label_blind
         bounds = {"label_blind": blind, "whole_units": whole_units}
@@ -214,9 +179,9 @@ class PreconditionedGD(Solver):
     def _by_moments(self, task: _Task, moments: np.ndarray) -> np.ndarray:
         """Steps at the pace of known moments, and the best combination of late iterates."""
         problem, steps, d = task.problem, task.steps, task.problem.n_features
-        momentum = _MOMENTUM if self.momentum is None else self.momentum
+        momentum = tuned.MOMENTUM if self.momentum is None else self.momentum
         counts = problem.loss.log_means
-        usual = _NOISE_OF_COUNTS if counts else _SCORE_NOISE
+        usual = tuned.SCORE_NOISE_OF_COUNTS if counts else tuned.SCORE_NOISE
         noise = usual if self.score_noise is None else self.score_noise
         k = max(2, problem.loss.n_scores)
         bend = curvatures_at_start(problem) * (1 - 1 / k) / k
@@ -234,15 +199,17 @@ class PreconditionedGD(Solver):
         late: deque[tuple[np.ndarray, np.ndarray]] = deque(
             maxlen=max(1, ceil(self.average * steps))
         )
-        last = _LAST_OF_COUNTS if counts else _LAST_CURVATURE
-        longest = _FARTHEST_MOVE if counts else inf
-        assumed, falls = _FIRST_CURVATURE, np.geomspace(1.0, last, steps)
+        last = tuned.LAST_CURVATURE_OF_COUNTS if counts else tuned.LAST_CURVATURE
+        longest = tuned.LONGEST_MOVE_OF_COUNTS if counts else inf
+        assumed, falls = tuned.FIRST_CURVATURE, np.geomspace(1.0, last, steps)
         for t in range(steps):
             g = task.gradient(w)
             if t:
                 of_move = float(np.sum(curvature * pace**2)) or 1.0
                 measured = float(np.sum((g - late[-1][1]) * pace)) / of_move
-                assumed = min(_MOST_CURVATURE, max(falls[t], _OF_MEASURED * measured))
+                assumed = min(
+                    tuned.MOST_CURVATURE, max(falls[t], tuned.MEASURED_CURVATURE * measured)
+                )
             late.append((w, g))
             stretch = 1 / (assumed * curvature + slowest)
             pace = momentum * pace - stretch * g
@@ -257,7 +224,7 @@ class PreconditionedGD(Solver):
         w, share = _combined([(level(w, 1), g) for w, g in late], stretch, task.noise)
         of_noise = float(np.sum(moments.reshape(shape)[:d] * stretch[:d] ** 2))
         start = level(problem.start(), 1)
-        noise = _OF_ALL_STEPS * task.noise**2 * share * of_noise
+        noise = tuned.NOISE_OF_ALL_STEPS * task.noise**2 * share * of_noise
         return level(_shrunk(start, w, moments[:d], noise), -1)
 
     def _at_one_pace(self, task: _Task) -> np.ndarray:
@@ -267,27 +234,29 @@ class PreconditionedGD(Solver):
         if noise is None:
             bend = min(1.0, curvature_at_start(problem))
             noise = (
-                _NOISE_IF_WEAK * bend if task.weak else _NOISE_OF_RARE + _MORE_OF_BALANCED * bend
+                tuned.SCORE_NOISE_IF_WEAK * bend
+                if task.weak
+                else tuned.SCORE_NOISE_OF_RARE + tuned.MORE_SCORE_NOISE_OF_BALANCED * bend
             )
-        momentum = max(0.0, 1 - _MEMORIES / steps) if self.momentum is None else self.momentum
+        momentum = max(0.0, 1 - tuned.MEMORIES / steps) if self.momentum is None else self.momentum
         # What sampling tells of: directions that a row of typical length could have.
         told = task.growth**2 * problem.n_samples / task.weight
-        total = min(noise / task.blur, told, _LONGEST * steps**2 / _MEMORIES)
-        most = 1.0 if task.weak else max(1.0, min(told, _MOST_NOISE / task.blur) / total)
-        total /= 1 + _AHEAD / steps
+        total = min(noise / task.blur, told, tuned.LONGEST_STEP * steps**2 / tuned.MEMORIES)
+        most = 1.0 if task.weak else max(1.0, min(told, tuned.MOST_SCORE_NOISE / task.blur) / total)
+        total /= 1 + tuned.AHEAD / steps
         step = (1 - momentum) * total / steps / task.unit
         steepest = task.steepest.reshape(-1, *(1 for _ in problem.shape[1:]))
         w = problem.start()
         pace, tail = np.zeros_like(w), TailMean(steps, self.average)
-        longer, latest = 1.0, deque[np.ndarray](maxlen=_LATEST)
+        longer, latest = 1.0, deque[np.ndarray](maxlen=tuned.LATEST_GRADIENTS)
         for _ in range(steps):
             g = task.gradient(w)
             latest.append(g)
             back = float(np.sum(g * pace)) / (task.noise * (float(np.linalg.norm(pace)) or 1.0))
-            if back > _SURE:
-                longer, pace = _SHRINKAGE * longer, np.zeros_like(w)
-            elif _agreement(latest, task.noise) > _SURE:
-                longer = min(_GROWTH * longer, most)
+            if back > tuned.AGREEMENT:
+                longer, pace = tuned.STEP_SHRINKAGE * longer, np.zeros_like(w)
+            elif _agreement(latest, task.noise) > tuned.AGREEMENT:
+                longer = min(tuned.STEP_GROWTH * longer, most)
             pace = momentum * pace - g / (1 / (longer * step) + steepest)
             w = w + pace
             tail.add(w)
@@ -382,9 +351,11 @@ def _enough_steps(problem: Problem) -> int:
     """Number of steps for directions as different as released moments let expect."""
     moments = _known_moments(problem)
     if moments is None:
-        return _MOST
-    apart = float(moments.max()) / max(float(moments.min()), _FARTHEST_APART * float(moments.max()))
-    return min(_MOST, max(_FEWEST, ceil(_PACE * sqrt(apart))))
+        return tuned.MOST_STEPS
+    apart = float(moments.max()) / max(
+        float(moments.min()), tuned.FARTHEST_APART * float(moments.max())
+    )
+    return min(tuned.MOST_STEPS, max(tuned.FEWEST_STEPS, ceil(tuned.STEPS_A_UNIT * sqrt(apart))))
 
 
 def _combined(
@@ -419,7 +390,7 @@ def _combined(
     products = gradients.reshape(k, -1) @ stretched.reshape(k, -1).T
     size = float(np.trace(products)) / k or 1.0
     of_noise = noise**2 * float(np.broadcast_to(stretch, points[0].shape).sum())
-    ridge = _NOISE_COUNTS * of_noise / size + _LEAST_NOISE
+    ridge = tuned.NOISE_PENALTY * of_noise / size + tuned.LEAST_NOISE_PENALTY
     weights = np.linalg.solve(products / size + ridge * np.eye(k), np.ones(k))
     weights /= weights.sum()
     found = np.asarray(np.tensordot(weights, points - stretched, axes=1))
@@ -447,7 +418,7 @@ def _level(problem: Problem, moments: np.ndarray, w: np.ndarray, sign: int) -> n
     out, constant = w.copy(), problem.bounds.intercept_value
     if constant:
         variance = float(moments @ w[: problem.n_features] ** 2)
-        out[-1] += sign * min(variance, _MOST_VARIANCE) / (2 * constant)
+        out[-1] += sign * min(variance, tuned.LARGEST_VARIANCE_OF_SCORES) / (2 * constant)
     return out
 
 

@@ -14,6 +14,7 @@ from sklearn.utils._param_validation import Interval
 from ..problem.problem import Problem
 from ..validation import check_hyperparameters
 from .base import Solution, Solver, name_of
+from .defaults import QuantileGD as tuned
 from .descent import TailMean
 from .shrinkage import Course, moments_and_noise
 
@@ -26,33 +27,6 @@ _HYPERPARAMETERS: dict[str, list[Any]] = {
     "steps": [None, Interval(Integral, 1, None, closed="left")],
     "average": [Interval(Real, 0, 1, closed="both")],
 }
-
-# Share of mu^2 for intercepts and densities, over the number of rows times mu, and its limits: at
-# the start, in all rounds and at the end.
-_INTERCEPTS, _LEAST, _MOST = 60.0, 0.12, 0.2
-# Halvings of the interval of an intercept at both ends and in each round, and the share of their
-# budget for the answer after them.
-_HALVINGS, _FEWER_HALVINGS, _OF_LAST = 10, 4, 0.5
-# Grid of standard deviations, in units of where quantiles may lie, and of quantiles, in units of
-# these; error of the normal shape, as a share of how far shares are from the quantile; by how much
-# standard deviations differ, as a logarithm; and the longest last correction, in rows.
-_LEAST_SPREAD, _SPREADS, _OFFSETS, _TINY = 1 / 512, 64, 25, 1e-12
-_MISFIT, _APART, _FARTHEST = 0.3, 0.7, 0.5
-# Steps in each round, in good coordinates and in others, where they are longer and have momentum.
-_STEPS, _MORE_STEPS, _MOMENTUM, _STRIDE = 8, 32, 0.8, 10.0
-# First and last step in units of the inverse curvature, and the budget of a gradient of the last
-# round in units of that of the first.
-_FIRST, _LAST, _LATER = 0.8, 0.4, 2.0
-# Without an intercept nobody knows densities: one of targets that fill their bounds, and a last
-# step that suits larger ones.
-_UNKNOWN, _LAST_UNKNOWN = 1.0, 0.05
-# Rows are weighed down if they are longer than this many times the typical one, at most so many
-# where noise is smaller than so much of the error of sampling.
-_ROW, _MOST_ROW, _RATIO = 0.6, 4.0, 0.5
-# Noise of a score, in units of the inverse density, up to which steps go.
-_NOISE = 0.25
-# Share of the steps in which all quantiles have the same slopes.
-_TOGETHER = 0.5
 
 
 @dataclass(frozen=True)
@@ -119,43 +93,60 @@ class QuantileGD(Solver):
         row_map, p, budget = problem.bounds.row_map, problem.n_rows, oracle.budget
         lipschitz, evidence = problem.loss.weighed_from, problem.n_samples * budget.mu
         length, curvature = problem.row_norm, problem.row_norm**2
-        longest, momentum, stride, steps = length, _MOMENTUM, _STRIDE, _MORE_STEPS
+        longest, momentum, stride, steps = (
+            length,
+            tuned.MOMENTUM,
+            tuned.STRIDE,
+            tuned.MORE_STEPS_A_ROUND,
+        )
         if row_map is not None:
             length = min(length, sqrt(p) if row_map.typical is None else row_map.typical)
-            curvature, momentum, stride, steps = min(curvature, 1.0), 0.0, 1.0, _STEPS
+            curvature, momentum, stride, steps = min(curvature, 1.0), 0.0, 1.0, tuned.STEPS_A_ROUND
             # Noise of a coefficient over the error of sampling, at most.
-            ratio = 2 * lipschitz * length * sqrt(problem.n_samples) / (_RATIO * evidence)
-            longest = length * max(_ROW, min(_MOST_ROW, 1 / ratio))
+            ratio = (
+                2 * lipschitz * length * sqrt(problem.n_samples) / (tuned.NOISE_RATIO * evidence)
+            )
+            longest = length * max(tuned.ROW_LENGTH, min(tuned.MOST_ROW_LENGTH, 1 / ratio))
         steps = steps if self.steps is None else self.steps
         total, clip_norm = self.rounds * steps, lipschitz * longest
         # Rows that are long in other coordinates are weighed down, and not shortened.
         oracle = oracle.for_problem(problem.unshortened())
         oracle.note(planned=total)
 
-        share = min(_MOST, max(_LEAST, _INTERCEPTS / evidence))
+        share = min(
+            tuned.MOST_INTERCEPT_SHARE,
+            max(tuned.LEAST_INTERCEPT_SHARE, tuned.INTERCEPT_SHARE / evidence),
+        )
         shares = SharesBelow(problem, oracle)
         # Scores and targets are between -1 and 1 but for a few.
         everywhere = np.full(problem.loss.n_scores, 2.0)
         start, density = shares.settled(
-            problem.start(), budget.fraction(share), everywhere, _HALVINGS
+            problem.start(), budget.fraction(share), everywhere, tuned.HALVINGS
         )
         look = budget.fraction(share / max(1, self.rounds - 1))
-        growth = np.repeat(np.geomspace(1.0, _LATER, self.rounds), steps)
+        growth = np.repeat(np.geomspace(1.0, tuned.LAST_ROUND, self.rounds), steps)
         spends = budget.fraction(1 - (3 if self.rounds > 1 else 2) * share).split(
             growth / growth.sum()
         )
-        paces = np.geomspace(_FIRST, _LAST if shares.one.any() else _LAST_UNKNOWN, total) * stride
+        paces = (
+            np.geomspace(
+                tuned.FIRST_STEP,
+                tuned.LAST_STEP if shares.one.any() else tuned.LAST_STEP_UNKNOWN,
+                total,
+            )
+            * stride
+        )
         # Beyond this total step length noise, not data, would lengthen w.
-        afforded = _NOISE * evidence * sqrt(curvature / p) / (2 * clip_norm)
+        afforded = tuned.SCORE_NOISE * evidence * sqrt(curvature / p) / (2 * clip_norm)
         paces *= (1 - momentum) * min(1.0, afforded / float(paces.sum())) / curvature
 
         w, pace, tail = start, np.zeros_like(start), TailMean(total, self.average)
         scales: list[float] = []
         for t, spend in enumerate(spends):
             if t and t % steps == 0:
-                w, density = shares.settled(w, look, 1 / density, _FEWER_HALVINGS)
+                w, density = shares.settled(w, look, 1 / density, tuned.FEWER_HALVINGS)
             g = oracle.gradient(w, spend=spend, clip_norm=clip_norm)
-            if t < total * _TOGETHER and g.ndim == 2:
+            if t < total * tuned.TOGETHER_SHARE and g.ndim == 2:
                 # Quantiles that are parallel: one model, with the curvature of all of them.
                 g = density * g.sum(axis=1, keepdims=True) / density.sum()
             pace = momentum * pace - paces[t] * g / density
@@ -167,7 +158,7 @@ class QuantileGD(Solver):
         moments, noise = moments_and_noise(problem, course, length=length, whole=1.0)
         first, mean, one = (v.reshape(len(v), -1) for v in (start, tail.value(), shares.one))
         w = _shrunk(first, mean, one, density, moments, noise).reshape(problem.shape)
-        w, _ = shares.settled(w, budget.fraction(share), everywhere, _HALVINGS)
+        w, _ = shares.settled(w, budget.fraction(share), everywhere, tuned.HALVINGS)
         return Solution(w, n_iter=total)
 
 
@@ -204,8 +195,10 @@ class SharesBelow:
         """
         q, one = self._q, self.one
         if not one.any():
-            return w, np.full_like(q, _UNKNOWN)
-        parts = np.append(np.full(halvings, (1 - _OF_LAST) / halvings), _OF_LAST)
+            return w, np.full_like(q, tuned.UNKNOWN_DENSITY)
+        parts = np.append(
+            np.full(halvings, (1 - tuned.LAST_ANSWER_SHARE) / halvings), tuned.LAST_ANSWER_SHARE
+        )
         *spends, last = budget.split(parts)
         low, high = -reach, reach
         places, found = [], []
@@ -217,7 +210,7 @@ class SharesBelow:
             low, high = np.where(share < 0, at, low), np.where(share < 0, high, at)
         at, density = _density(q, np.array(places), np.array(found), scale, reach)
         share, _ = self._below(w + at * one, last)
-        most = _FARTHEST / density
+        most = tuned.LONGEST_CORRECTION / density
         return w + (at - np.clip(share / density, -most, most)) * one, density
 
 
@@ -241,15 +234,15 @@ def _density(
         Half the interval in which quantiles lie.
     """
     scores = ndtri(q)
-    spread = np.geomspace(reach.min() * _LEAST_SPREAD, 2 * reach.max(), _SPREADS)
-    offset = np.linspace(-1.0, 1.0, _OFFSETS)[:, None, None]
+    spread = np.geomspace(reach.min() * tuned.LEAST_SPREAD, 2 * reach.max(), tuned.SPREADS)
+    offset = np.linspace(-1.0, 1.0, tuned.OFFSETS)[:, None, None]
     width = spread[:, None, None, None]
     expected = ndtr(scores + (places - places[-1]) / width - offset) - q
-    variance = scale**2 + (_MISFIT * shares) ** 2 + _TINY
+    variance = scale**2 + (tuned.MISFIT * shares) ** 2 + tuned.TINY
     cost = np.sum((shares - expected) ** 2 / variance, axis=2) / 2
     best = cost.min(axis=1)
     common = spread[best.sum(axis=1).argmin()]
-    best += (np.log(spread / common)[:, None] / _APART) ** 2 / 2
+    best += (np.log(spread / common)[:, None] / tuned.SPREAD_OF_DEVIATIONS) ** 2 / 2
     of, columns = best.argmin(axis=0), np.arange(len(q))
     found = spread[of]
     shift = offset[cost[of, :, columns].argmin(axis=1), 0, 0]

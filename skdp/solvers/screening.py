@@ -17,6 +17,7 @@ from ..problem.penalties import NoPenalty
 from ..problem.problem import Problem
 from ..validation import check_hyperparameters, shown
 from .base import Solution, Solver
+from .defaults import Screening as tuned
 from .gd import GD
 from .preconditioning.iterative_whitening import IterativeWhitening
 from .tracked_gd import TrackedGD
@@ -33,16 +34,8 @@ _HYPERPARAMETERS: dict[str, list[Any]] = {
 
 # The fit works with matrices of this size.
 _MOST_SELECTED = 1000
-# With little evidence, up to this many times k features are fitted without selecting.
-_FEW = 4
-# Up to so many features none is selected by default, whatever the budget.
-_ALWAYS_ALL = 6
-# Shares of what a selection costs: for the centre of the residuals, and for their size.
-_CENTRE_SHARE, _SIZE_SHARE = 0.02, 0.02
 _CENTRES = np.linspace(-2, 2, 4001)
 _SIZES = np.geomspace(2.0**-14, 2.0, 31)
-# Quantile of the residuals at which they are clipped for selection.
-_QUANTILE = 0.3
 # Value of a constant column, in units of the bound on rows, that adds nothing to their norm.
 _HARDLY = 1e-3
 # Standard deviation of a Gumbel variable.
@@ -140,16 +133,18 @@ class Screening(Solver):
         few.
         """
         del epsilon, delta, adjacency
-        all_fit = (_ALWAYS_ALL if self.k is None else self.k) >= problem.n_features
+        all_fit = (tuned.ALWAYS_ALL if self.k is None else self.k) >= problem.n_features
         return GaussianDP() if all_fit else ZeroConcentratedDP()
 
     def solve(self, problem: Problem, oracle: Oracle, rng: np.random.Generator) -> Solution:
         """Minimise the problem; deterministic given the oracle's answers and public randomness."""
         self.check(problem)
         budget, d = oracle.budget, problem.n_features
-        k = 2 * ceil(0.3 * sqrt(problem.n_samples * budget.mu)) if self.k is None else self.k
+        evidence, k = problem.n_samples * budget.mu, self.k
+        if k is None:
+            k = 2 * ceil(tuned.SELECTED * sqrt(evidence))
         k = min(k, d, _MOST_SELECTED)
-        if problem.n_samples * budget.mu < IterativeWhitening().least and d <= _FEW * k:
+        if evidence < IterativeWhitening().least and d <= tuned.FEW_FEATURES * k:
             return GD().solve(problem, oracle, rng)
         if k == d:
             return self._fitted(problem, oracle, rng, np.arange(d))
@@ -224,13 +219,13 @@ def _more_features(
     constant, signed = problem.bounds.intercept_value, _rises_only(problem)
     if constant:
         # Residuals on one side would select the features with the largest means.
-        spend = budget.fraction(_CENTRE_SHARE).whole()
+        spend = budget.fraction(tuned.CENTRE_SHARE).whole()
         centre = oracle.residual_quantile(w, _CENTRES, 0.5, sizes=False, spend=spend)
         w = w.copy()
         w[-1] += centre / constant
     candidates = np.setdiff1d(np.arange(problem.n_features), selected)
-    share = 1 - (1 - _QUANTILE) / max(1.0, budget.mu / 2)
-    spend = budget.fraction(_SIZE_SHARE).whole()
+    share = 1 - (1 - tuned.QUANTILE) / max(1.0, budget.mu / 2)
+    spend = budget.fraction(tuned.SIZE_SHARE).whole()
     bounds = problem.bounds
     entry = bounds.data_norm / sqrt(2)
     if bounds.feature_bound is not None:

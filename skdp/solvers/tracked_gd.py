@@ -14,6 +14,7 @@ from ..problem.problem import Problem
 from ..validation import check_hyperparameters
 from .base import Solution, Solver
 from .calibration import calibrated
+from .defaults import TrackedGD as tuned
 from .descent import TailMean, clips_whole_units
 from .shrinkage import Course, towards_start
 
@@ -25,42 +26,6 @@ _HYPERPARAMETERS: dict[str, list[Any]] = {
     "whole": [None, Interval(Real, 0, 1, closed="neither")],
     "average": [Interval(Real, 0, 1, closed="both")],
 }
-
-# Shares of mu^2: of the whole for the first clip, of each step for following it.
-_START_SHARE = 0.01
-_FOLLOW_SHARE = 0.0236
-# Where the first clip is sought, in units of the norm of a typical row, and where it is if noise
-# hides the counts.
-_OCTAVES = 2.0 ** np.arange(-10, 3)
-_BLIND_CLIP = 0.1
-# Largest noise of a count, as a share of the rows, at which counts are used.
-_VISIBLE = 1 / 12
-# Steps in the user's coordinates, and in good ones: as many as there is evidence for, for what
-# many short steps do a few do with momentum. With fewer at the least skewed targets lose.
-_STEPS, _MOST_STEPS, _LEAST_STEPS, _EVIDENCE_IN_STEPS = 200, 100, 40, 12_400.0
-# How far all steps together go where second moments are known: for directions whose moments exceed
-# those of a tenth of them as far as this, over such a moment, and never further than many steps go.
-# The further, the more noise those bear whose moments noise hides. Set on delays, beside
-# california_without_logs and ill_conditioned, with examples/benchmarks/defaults.py.
-_FAR, _SLOWEST = 20.0, 0.1
-# So many of the longest steps need no momentum to go all the way.
-_LONGEST, _WITHOUT_MOMENTUM = 1.25, 160
-# Times that momentum is forgotten, at least, so that it can replace steps.
-_MEMORIES = 6.4
-# Where rows are many and second moments stand out of their noise in nearly all directions, these go
-# at one pace: few steps are enough, and with less momentum the clip follows residuals more closely.
-_RESOLVED, _RESOLVED_STEPS, _RESOLVED_MEMORIES = 0.9, 24, 12.0
-# How fast the clip follows, a step, and over all steps.
-_PACE, _TURNS = 0.1, 20.0
-# How much of the noise is taken off the solution; and the least share of rows that are taken to be
-# left whole by the clip.
-_NOISE_RATIO, _LEAST_WHOLE = 1.0, 0.1
-# Evidence for each coefficient from which predictions are calibrated; that for all from which
-# counts of long gradients stand out of their noise; and the share for it.
-_CALIBRATED, _COUNTED, _CALIBRATION_SHARE = 20.0, 700.0, 0.05
-# Coordinates that nobody has conditioned hold directions of little variance, which need a longer
-# way than unit steps go. Stable: heavy-ball steps may be 2 (1 + momentum) over the curvature.
-_MOMENTUM, _STRIDE = 0.9, 20.0
 
 
 @dataclass(frozen=True)
@@ -140,40 +105,43 @@ class TrackedGD(Solver):
         growth = max(1.0, budget.mu / 2)
         whole = self.whole
         if whole is None:
-            whole = 1 - min(0.5, max(0.03, 0.02 + 3.9 / evidence)) / growth
+            clipped = tuned.CLIPPED + tuned.CLIPPED_A_UNIT / evidence
+            whole = 1 - min(tuned.MOST_CLIPPED, max(tuned.LEAST_CLIPPED, clipped)) / growth
         # Length of a typical row, and largest second moment in a direction.
         length, curvature = problem.row_norm, problem.row_norm**2
         longer = sqrt(growth)
-        most = _STEPS * longer
-        momentum, stride, pace = _MOMENTUM, _STRIDE, _PACE
-        memories, row_map = _MEMORIES, problem.bounds.row_map
+        most = tuned.STEPS * longer
+        momentum, stride, pace = tuned.MOMENTUM, tuned.STRIDE, tuned.CLIP_RATE
+        memories, row_map = tuned.MEMORIES, problem.bounds.row_map
         if row_map is not None:
-            needed = _EVIDENCE_IN_STEPS / evidence
-            most = max(_LEAST_STEPS, needed) * growth
+            needed = tuned.EVIDENCE_IN_STEPS / evidence
+            most = max(tuned.LEAST_STEPS, needed) * growth
             # In white coordinates a row is as long as the root of the directions that are seen.
-            seen = row_map.typical is not None and row_map.typical**2 >= _RESOLVED * p
-            if seen and needed <= _LEAST_STEPS:
-                most, memories = _RESOLVED_STEPS * growth, _RESOLVED_MEMORIES
-            most = min(_MOST_STEPS * longer, most)
+            seen = row_map.typical is not None and row_map.typical**2 >= tuned.RESOLVED_SHARE * p
+            if seen and needed <= tuned.LEAST_STEPS:
+                most, memories = tuned.RESOLVED_STEPS * growth, tuned.RESOLVED_MEMORIES
+            most = min(tuned.MOST_STEPS * longer, most)
         steps = ceil(most) if self.steps is None else self.steps
         if row_map is not None:
-            enough = _WITHOUT_MOMENTUM * longer
+            enough = tuned.STEPS_WITHOUT_MOMENTUM * longer
             momentum = max(0.0, 1 - max(steps / enough, memories / steps))
             # No step longer than 1.25 over the curvature, which any momentum leaves stable.
-            far = _STEPS * longer
+            far = tuned.STEPS * longer
             if row_map.moments is not None:
-                rank = int(_SLOWEST * row_map.moments.size)
-                slow = max(float(np.partition(row_map.moments, rank)[rank]), _FAR / far)
-                far = min(far, _FAR / slow)
-            stride = max(1.0, min(far / steps, _LONGEST / (1 - momentum)))
-            pace = max(_PACE, _TURNS / steps)
+                rank = int(tuned.SLOWEST_SHARE * row_map.moments.size)
+                slow = max(float(np.partition(row_map.moments, rank)[rank]), tuned.REACH / far)
+                far = min(far, tuned.REACH / slow)
+            stride = max(1.0, min(far / steps, tuned.LONGEST_STEP / (1 - momentum)))
+            pace = max(tuned.CLIP_RATE, tuned.TOTAL_CLIP_RATE / steps)
             length, curvature = min(length, sqrt(p)), min(curvature, 1.0)
 
         w = before = problem.start()
-        looking = budget.fraction(_START_SHARE).whole()
+        looking = budget.fraction(tuned.FIRST_CLIP_SHARE).whole()
         unit = length * together
         whole_units = clips_whole_units(problem, counted=True)
-        counts = oracle.gradient_sizes(w, unit * _OCTAVES, spend=looking, whole_units=whole_units)
+        counts = oracle.gradient_sizes(
+            w, unit * tuned.OCTAVES, spend=looking, whole_units=whole_units
+        )
         clip_norm = unit * _first_clip(counts.value, counts.scale, whole, problem.n_samples)
         tail = TailMean(steps, self.average)
         sizes, scales, shares = [], [], []
@@ -181,20 +149,22 @@ class TrackedGD(Solver):
         known = row_map is not None and row_map.moments is not None
         # A share that is given is one of robustness, and a penalty would have to be shared out.
         asks = self.whole is None and known and problem.loss.squared and problem.loss.n_scores == 1
-        asks = asks and evidence >= _CALIBRATED and not np.any(problem.penalty.root)
-        asks = asks and problem.n_samples * budget.mu >= _COUNTED
-        last = _CALIBRATION_SHARE if asks else 0.0
-        for spend in budget.fraction(1 - _START_SHARE - last).split(steps):
+        asks = asks and evidence >= tuned.CALIBRATED_EVIDENCE and not np.any(problem.penalty.root)
+        asks = asks and problem.n_samples * budget.mu >= tuned.COUNTED_EVIDENCE
+        last = tuned.CALIBRATION_SHARE if asks else 0.0
+        for spend in budget.fraction(1 - tuned.FIRST_CLIP_SHARE - last).split(steps):
             g, share = oracle.gradient_and_share(
                 w,
                 spend=spend,
                 clip_norm=clip_norm,
-                of_share=_FOLLOW_SHARE,
+                of_share=tuned.FOLLOWING_SHARE,
                 usual=whole,
                 whole_units=whole_units,
             )
             # Beyond this total step length noise, not data, would lengthen w.
-            total_step_size = 0.65 * evidence * sqrt(p * curvature) * together / clip_norm
+            total_step_size = (
+                tuned.SCORE_NOISE * evidence * sqrt(p * curvature) * together / clip_norm
+            )
             step = (1 - momentum) * min(stride, total_step_size / steps) / curvature
             moved = w - step * g + momentum * (w - before)
             before, w = w, problem.project(problem.prox(moved, step))
@@ -206,8 +176,8 @@ class TrackedGD(Solver):
             rate = pace * min(1.0, (1 - whole) / share.scale)
             excess = (float(share.value) - whole) / (1 - whole)
             clip_norm *= exp(-rate * min(1.0, max(-1.0, excess)))
-        ratio = _NOISE_RATIO / (1 - _FOLLOW_SHARE)
-        left = min(1.0, max(_LEAST_WHOLE, float(np.mean(shares))))
+        ratio = tuned.NOISE_RATIO / (1 - tuned.FOLLOWING_SHARE)
+        left = min(1.0, max(tuned.LEAST_WHOLE, float(np.mean(shares))))
         course = Course(sizes, momentum, scales, self.average)
         ratios = {"whole": left, "noise_ratio": ratio}
         w = towards_start(problem, tail.value(), course, length=length, **ratios)
@@ -218,12 +188,12 @@ class TrackedGD(Solver):
 
 def _first_clip(counts: np.ndarray, scale: float, whole: float, n_samples: int) -> float:
     """First octave below which there are enough rows, in units of the norm of a typical row."""
-    if scale > _VISIBLE * n_samples:
-        return _BLIND_CLIP
+    if scale > tuned.VISIBLE_NOISE * n_samples:
+        return tuned.BLIND_CLIP
     # Each share is known from both ends, less precisely the more counts it sums.
     bins = np.arange(1, counts.size)
     below = np.cumsum(counts)[:-1]
     not_above = n_samples - np.cumsum(counts[::-1])[-2::-1]
     rows = (below * bins[::-1] + not_above * bins) / counts.size
     enough = np.flatnonzero(rows >= whole * n_samples)
-    return float(_OCTAVES[enough[0] if enough.size else -1])
+    return float(tuned.OCTAVES[enough[0] if enough.size else -1])

@@ -13,16 +13,10 @@ from ...exceptions import warn_user
 from ...problem.bounds import RowMap
 from ...problem.penalties import Tikhonov
 from ...problem.problem import Problem
+from ..defaults import Variances as tuned
 
 if TYPE_CHECKING:
     from ...privacy.oracle import Oracle
-
-# By how much a column stands out of the noise, and the share of the rest but for noise, at which it
-# is said to be nearly all there is.
-_VISIBLE, _LITTLE = 8.0, 0.02
-# Standard deviations of noise that all variances together hide in, and the share of the square of
-# the bound on rows which that is at most, for the bound to be called too wide.
-_HIDDEN, _OF_A_BOUND = 3.0, 0.04
 
 
 @dataclass(frozen=True)
@@ -150,7 +144,7 @@ def warn_of_one_column(problem: Problem, squares: np.ndarray, noise: float) -> N
         return
     largest, spread = int(squares.argmax()), noise * sqrt(squares.size)
     length = float(squares[largest])
-    if length > _VISIBLE * spread and squares.sum() - length <= _LITTLE * length + spread:
+    if length > tuned.VISIBLE * spread and squares.sum() - length <= tuned.LITTLE * length + spread:
         columns = problem.bounds.columns
         warn_user(
             f"Column {largest if columns is None else columns[largest]} makes up nearly all of the "
@@ -177,9 +171,9 @@ def warn_of_wide_bounds(problem: Problem, variances: np.ndarray, noise: float) -
     noise : float
         Standard deviation of their noise.
     """
-    spread = _HIDDEN * noise * sqrt(variances.size)
+    spread = tuned.HIDDEN * noise * sqrt(variances.size)
     allowed = problem.bounds.data_norm**2
-    if spread < _OF_A_BOUND * allowed and variances.sum() < spread:
+    if spread < tuned.SHARE_OF_A_BOUND * allowed and variances.sum() < spread:
         share = sqrt(2 * spread / allowed)
         given = "data_norm" if problem.bounds.scaling is None else "data_bounds"
         warn_user(

@@ -12,17 +12,10 @@ from scipy.special import expit, softmax
 from ...exceptions import warn_user
 from ...problem.bounds import CountBounds
 from ...problem.problem import Problem
+from ..defaults import ClassPrior as tuned
 
 if TYPE_CHECKING:
     from ...privacy.oracle import Oracle
-
-# Share of what is left of mu^2 that the counts may cost.
-COUNT_SHARE = 0.02
-# Largest noise of a class's share of the rows, times the number of classes, at which it is asked.
-_VISIBLE = 0.3
-# How much of the balance is brought about by weights where an offset can bring about the rest.
-# More silences the rows of common classes, less goes wrong where clipping bends the log-odds.
-_IN_WEIGHTS = 0.75
 
 
 def with_class_prior(problem: Problem, oracle: Oracle, *, balanced: bool) -> Problem:
@@ -61,9 +54,9 @@ def with_class_prior(problem: Problem, oracle: Oracle, *, balanced: bool) -> Pro
     if not asks_for_counts(problem, balanced=balanced):
         return problem
     k, n = max(2, problem.loss.n_scores), problem.n_samples
-    spend = oracle.budget.fraction(COUNT_SHARE).whole()
+    spend = oracle.budget.fraction(tuned.COUNT_SHARE).whole()
     noise = oracle.adjacency.of_histogram() / sqrt(spend.amount) * sqrt((k - 1) / k)
-    if k * noise > _VISIBLE * n:
+    if k * noise > tuned.VISIBLE_NOISE * n:
         if balanced:
             warn_user(
                 "class_weight='balanced' needs class counts, which noise would drown at this "
@@ -79,7 +72,7 @@ def with_class_prior(problem: Problem, oracle: Oracle, *, balanced: bool) -> Pro
     problem = replace(problem, class_shares=tuple(shares.tolist()))
     weights = problem.class_weight
     if balanced:
-        raised = shares ** -(_IN_WEIGHTS if _log_odds(problem) else 1.0)
+        raised = shares ** -(tuned.BALANCED_BY_WEIGHTS if _log_odds(problem) else 1.0)
         weights = tuple((raised / (shares @ raised)).tolist())
         problem = replace(problem, class_weight=weights)
     # An earlier model knows better than the counts where to start.
@@ -176,7 +169,7 @@ def balancing_offset(problem: Problem) -> np.ndarray:
     """
     if problem.class_weight is None or not _log_odds(problem):
         return np.zeros(problem.loss.n_scores)
-    return (1 / _IN_WEIGHTS - 1) * _as_scores(np.log(problem.class_weight))
+    return (1 / tuned.BALANCED_BY_WEIGHTS - 1) * _as_scores(np.log(problem.class_weight))
 
 
 def _in_log_odds(problem: Problem) -> bool:

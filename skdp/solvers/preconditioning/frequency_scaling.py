@@ -10,19 +10,11 @@ import numpy as np
 
 from ...problem.bounds import RowMap
 from ...problem.problem import Problem
+from ..defaults import FrequencyScaling as tuned
 from .base import Preconditioner, mapped
 
 if TYPE_CHECKING:
     from ...privacy.oracle import Oracle
-
-# Means at which a feature is halved, in units of the norm bound. Among several classes a frequent
-# feature tells less often which one it is.
-_HALF_OF_TWO_CLASSES, _HALF_OF_MORE = 0.02, 0.005
-# Length that rows are cut to, in units of the norm bound; below that of nearly all rows of text.
-_TYPICAL = 0.5
-# The constant column is a third of what it would be otherwise: classes of text are told apart by
-# words, and a long constant bears noise.
-_CONSTANT = 1 / 3
 
 
 @dataclass(frozen=True)
@@ -65,7 +57,7 @@ class FrequencyScaling(Preconditioner):
         norm = problem.bounds.data_norm
         half = self.half
         if half is None:
-            half = _HALF_OF_TWO_CLASSES if problem.loss.n_scores == 1 else _HALF_OF_MORE
+            half = tuned.HALF_OF_TWO_CLASSES if problem.loss.n_scores == 1 else tuned.HALF_OF_MORE
         bounds = replace(problem.bounds, intercept_value=0.0, nonnegative=True)
         asked = oracle.for_problem(replace(problem, bounds=bounds))
         mean, sd = asked.row_means(by_class=False, spend=budget.fraction(self.share).whole())
@@ -74,7 +66,7 @@ class FrequencyScaling(Preconditioner):
         # Without an intercept nothing could make up for a shift.
         shift = scale * mean if problem.bounds.intercept_value else np.zeros(d)
         # Cutting to a typical length is a bias that small budgets want and huge ones do not.
-        typical = _TYPICAL * norm * min(4.0, max(1.0, budget.mu / 2))
+        typical = tuned.ROW_LENGTH * norm * min(4.0, max(1.0, budget.mu / 2))
         conditioned = mapped(problem, RowMap(scale, None, shift, typical))
-        constant = _CONSTANT * conditioned.bounds.intercept_value
+        constant = tuned.CONSTANT * conditioned.bounds.intercept_value
         return replace(conditioned, bounds=replace(conditioned.bounds, intercept_value=constant))

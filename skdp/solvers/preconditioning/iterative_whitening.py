@@ -11,6 +11,7 @@ import numpy as np
 from ...problem.bounds import RowMap
 from ...problem.penalties import Tikhonov
 from ...problem.problem import Problem
+from ..defaults import IterativeWhitening as tuned
 from .base import Preconditioner, half_edge, warn_of_one_column
 
 if TYPE_CHECKING:
@@ -18,12 +19,6 @@ if TYPE_CHECKING:
 
 # So that a row at the bound is not scaled down by rounding.
 _LONGER = 1 + 1e-9
-# Half the spectral norm of the noise, from where an estimate would be more noise than answer.
-_DROWNED = 0.5
-# Least evidence for each coefficient, in units of that for all.
-_LEAST_OF_EACH = 0.06
-# Share of the cost of all iterations for the one iteration in coordinates that are known.
-_SHARE_OF_A_FURTHER_ITERATION = 0.125
 
 
 @dataclass(frozen=True)
@@ -71,7 +66,7 @@ class IterativeWhitening(Preconditioner):
     def acts(self, problem: Problem, mu: float, *, known: bool) -> bool:
         """Tell whether noise would leave something to learn about the coordinates."""
         each = problem.evidence_for_each(mu)
-        enough = min(problem.n_samples * mu, each / _LEAST_OF_EACH)
+        enough = min(problem.n_samples * mu, each / tuned.LEAST_OF_EACH)
         return known or enough >= self.least
 
     def _prepare(
@@ -91,13 +86,13 @@ class IterativeWhitening(Preconditioner):
         else:
             matrix, effective = _matrix_of(known, bounds.intercept_value), _squared(known, p)
             moments = known.moments
-            spends = [budget.fraction(_SHARE_OF_A_FURTHER_ITERATION * self.share).whole()]
+            spends = [budget.fraction(tuned.FURTHER_ITERATION_SHARE * self.share).whole()]
         current, sd = problem, 0.0
         for k, spend in enumerate(spends):
             if k > 0 or known is not None:
                 norm = self.row_clip * sqrt(effective)
                 # Noise grows with the square of the norm; eigenvalues are now 1 at most.
-                if half_edge(sd * (norm / current.row_norm) ** 2, p) > _DROWNED:
+                if half_edge(sd * (norm / current.row_norm) ** 2, p) > tuned.DROWNED_NOISE:
                     break
                 current = self._mapped(problem, matrix, norm)
             answer, sd = oracle.for_problem(current).second_moments(full=True, spend=spend)
@@ -107,7 +102,7 @@ class IterativeWhitening(Preconditioner):
             ridge = half_edge(sd, p)
             without_noise = np.maximum(_shrunk(values, ridge), 0.0)
             values = without_noise if self.shrink else np.maximum(values, 0.0)
-            if known is not None and ridge > _DROWNED:
+            if known is not None and ridge > tuned.DROWNED_NOISE:
                 break
             matrix = matrix @ (vectors / np.sqrt(values + ridge))
             moments = without_noise / (values + ridge)

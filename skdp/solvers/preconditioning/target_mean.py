@@ -10,20 +10,13 @@ import numpy as np
 
 from ...problem.bounds import CountBounds
 from ...problem.problem import Problem
+from ..defaults import TargetMean as tuned
 
 if TYPE_CHECKING:
     from ...privacy.oracle import Oracle
 
-# Share of mu^2, over the evidence for each coefficient, and its limits.
-_SHARE, _LEAST, _MOST = 0.2, 0.02, 0.5
-# Where coordinates are private: noise of the mean, for targets in [-1, 1], and the share up to
-# which, and from which, it is worth that.
-_NOISE, _MOST_THERE, _LEAST_THERE = 0.02, 0.02, 0.001
 # Score at which no event is expected.
 _NONE = -700.0
-# Square of a mean below which it is taken for noise, in units of the noise; and the square that
-# means of targets in [-1, 1] have where nothing is known.
-_THRESHOLD, _PRIOR = 3.0, 0.2
 
 
 def share_of_mean(problem: Problem, mu: float, *, conditioned: bool) -> float:
@@ -48,9 +41,11 @@ def share_of_mean(problem: Problem, mu: float, *, conditioned: bool) -> float:
         0 if the mean is not worth asking for.
     """
     if not conditioned:
-        return min(_MOST, max(_LEAST, _SHARE / problem.evidence_for_each(mu)))
-    share = (2 / (_NOISE * problem.n_samples * mu)) ** 2
-    return max(share, _LEAST_THERE) if share <= _MOST_THERE else 0.0
+        return min(
+            tuned.MOST_SHARE, max(tuned.LEAST_SHARE, tuned.SHARE / problem.evidence_for_each(mu))
+        )
+    share = (2 / (tuned.NOISE_IF_PRIVATE * problem.n_samples * mu)) ** 2
+    return max(share, tuned.LEAST_SHARE_IF_PRIVATE) if share <= tuned.MOST_SHARE_IF_PRIVATE else 0.0
 
 
 def with_target_mean(problem: Problem, oracle: Oracle, share: float) -> Problem:
@@ -81,8 +76,10 @@ def with_target_mean(problem: Problem, oracle: Oracle, share: float) -> Problem:
     )
     mean, variance = -answer.value, answer.scale**2
     with np.errstate(divide="ignore", invalid="ignore"):
-        seen = np.where(mean != 0, np.maximum(0.0, 1 - _THRESHOLD * variance / mean**2), 0.0)
-    start[-1:] = (mean * seen * _PRIOR / (_PRIOR + variance)).reshape(start[-1:].shape) / constant
+        seen = np.where(mean != 0, np.maximum(0.0, 1 - tuned.THRESHOLD * variance / mean**2), 0.0)
+    start[-1:] = (mean * seen * tuned.PRIOR_SQUARE / (tuned.PRIOR_SQUARE + variance)).reshape(
+        start[-1:].shape
+    ) / constant
     return replace(problem, initial=start)
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from ...problem.bounds import RowMap
 from ...problem.problem import Problem
+from ..defaults import Whitening as tuned
 from .base import Preconditioner, half_edge, mapped, warn_of_one_column, warn_of_wide_bounds
 from .class_prior import curvature_at_start
 
@@ -17,28 +18,7 @@ if TYPE_CHECKING:
     from ...privacy.accounting.ledger import Spend
     from ...privacy.oracle import Oracle
 
-# Part of the share that the first look takes where a second one follows.
-_FIRST = 0.3
 _MOST_FEATURES = 500
-# Below this many sqrt(d) the noise of the mean is longer than the rows themselves.
-_LEAST = 2.0
-# n mu below which noise leaves too little for two classes, but for centring and scaling.
-_TELLS = 700.0
-# Two classes are whitened where n mu of the second look, times the curvature of the loss, is this
-# many d^1.5, so that its noise is small beside the mean eigenvalue; where there are this many
-# balanced rows a feature; and where the largest eigenvalue is as many times the spectral norm of
-# the noise. Several classes, whose coefficients share rows, are from this n mu a coefficient on.
-_RESOLVED, _ROWS, _CLEAR = 0.4, 3.0, 2.7
-_MANY = 10.0
-# Length that rows are shortened to for the second look, in units of the typical one.
-_LONG = 1.2
-# Most that solvers which cut rows leave whole at huge budgets, in the same units.
-_LONGEST = 4.0
-# Floor of eigenvalues, in units of the spectral norm of the noise and of their mean.
-_FLOOR_OF_NOISE, _FLOOR = 0.25, 0.01
-# Variances that count at least: of features in units of an even share of a row's square, and of
-# features that were brought to one size by the first look.
-_LEAST_VARIANCE, _LEAST_AGAIN = 1e-4, 1e-3
 
 
 @dataclass(frozen=True)
@@ -75,8 +55,9 @@ class Whitening(Preconditioner):
         """Tell whether noise would leave something to learn about the coordinates."""
         del known
         mu_of_moments = sqrt(self.share) * mu
-        return self.full is not None or problem.n_samples * mu_of_moments >= _LEAST * sqrt(
-            problem.n_features
+        return (
+            self.full is not None
+            or problem.n_samples * mu_of_moments >= tuned.LEAST_EVIDENCE * sqrt(problem.n_features)
         )
 
     def resolves(self, problem: Problem, mu: float) -> bool:
@@ -87,13 +68,15 @@ class Whitening(Preconditioner):
         if d > _MOST_FEATURES:
             return False
         if k > 1:
-            return n * mu >= _MANY * (d + 1) * (k - 1)
+            return n * mu >= tuned.EVIDENCE_OF_SEVERAL * (d + 1) * (k - 1)
         # Other losses of two classes bend as that of balanced ones.
         told = problem.loss.log_odds or problem.loss.log_means
         bend = min(1.0, curvature_at_start(problem)) if told else 1.0
-        evidence = n * mu * sqrt((1 - _FIRST) * self.share) * bend
-        resolved = evidence >= _RESOLVED * d**1.5 and n * bend**2 >= _ROWS * d
-        return resolved and n * mu >= _TELLS
+        evidence = n * mu * sqrt((1 - tuned.FIRST_SHARE) * self.share) * bend
+        resolved = (
+            evidence >= tuned.RESOLVED_EVIDENCE * d**1.5 and n * bend**2 >= tuned.ROWS_A_FEATURE * d
+        )
+        return resolved and n * mu >= tuned.TELLING_EVIDENCE
 
     def _prepare(
         self,
@@ -107,7 +90,7 @@ class Whitening(Preconditioner):
         if not self.acts(problem, budget.mu, known=False):
             return problem
         again = self.resolves(problem, budget.mu)
-        first = self.share * (_FIRST if again else 1.0)
+        first = self.share * (tuned.FIRST_SHARE if again else 1.0)
         # [x, R]: the last column of its second moments is R times the mean.
         asked = replace(problem, bounds=replace(problem.bounds, intercept_value=R))
         (squares, mean), sd = oracle.for_problem(asked).second_moments(
@@ -118,33 +101,39 @@ class Whitening(Preconditioner):
         mean = _shrunk_mean(problem, mean[:d] / R, sd / R)
         variances = squares - mean**2
         warn_of_wide_bounds(problem, variances, sd)
-        scale = 1 / np.sqrt(np.maximum(variances, 2 * sd) + _LEAST_VARIANCE * R**2 / d)
+        scale = 1 / np.sqrt(np.maximum(variances, 2 * sd) + tuned.LEAST_VARIANCE * R**2 / d)
         found = RowMap(scale, None, mean * scale, _length(variances * scale**2))
         if again:
             spend = budget.fraction(self.share - first).whole()
             found = self._whitened(problem, oracle, spend, found)
         done = mapped(problem, found)
         # Cutting to the typical length is a bias that small budgets want and huge ones do not.
-        longest = found.norm * min(_LONGEST, max(1.0, budget.mu / 2))
+        longest = found.norm * min(tuned.MOST_ROW_LENGTH, max(1.0, budget.mu / 2))
         row_map = replace(found, norm=longest, typical=found.norm)
         return replace(done, bounds=replace(done.bounds, row_map=row_map))
 
     def _whitened(self, problem: Problem, oracle: Oracle, spend: Spend, seen: RowMap) -> RowMap:
         """Coordinates from a look at all second moments in those that were seen first."""
         d, R = problem.n_features, seen.norm
-        long = replace(problem.bounds, intercept_value=R, row_map=replace(seen, norm=_LONG * R))
+        long = replace(
+            problem.bounds, intercept_value=R, row_map=replace(seen, norm=tuned.ROW_LENGTH * R)
+        )
         asked = oracle.for_problem(replace(problem, bounds=long))
         moments, sd = asked.second_moments(full=True, spend=spend)
         mean = _shrunk_mean(problem, moments[d, :d] / R, sd / R)
         covariance = moments[:d, :d] - np.outer(mean, mean)
         values, vectors = np.linalg.eigh(covariance)
         values, edge = np.maximum(values, 0.0), 2 * half_edge(sd, d)
-        if self.full is None and problem.loss.n_scores == 1 and values[-1] < _CLEAR * edge:
+        if (
+            self.full is None
+            and problem.loss.n_scores == 1
+            and values[-1] < tuned.CLEAR_EIGENVALUE * edge
+        ):
             variances = np.diag(covariance)
-            finer = 1 / np.sqrt(np.maximum(variances, 2 * sd) + _LEAST_AGAIN)
+            finer = 1 / np.sqrt(np.maximum(variances, 2 * sd) + tuned.LEAST_VARIANCE_AGAIN)
             shift = (seen.shift + mean) * finer
             return RowMap(seen.scale * finer, None, shift, _length(variances * finer**2))
-        floor = _FLOOR_OF_NOISE * edge + _FLOOR * values.mean()
+        floor = tuned.FLOOR_OF_NOISE * edge + tuned.FLOOR * values.mean()
         matrix = vectors / np.sqrt(values + floor)
         kept = values / (values + floor)
         return RowMap(seen.scale, matrix, (seen.shift + mean) @ matrix, _length(kept), moments=kept)

@@ -11,17 +11,11 @@ import numpy as np
 from ...problem.bounds import RowMap
 from ...problem.penalties import NoPenalty
 from ...problem.problem import Problem
+from ..defaults import WideWhitening as tuned
 from .base import Preconditioner, half_edge, mapped
 
 if TYPE_CHECKING:
     from ...privacy.oracle import Oracle
-
-# Shares of mu^2 for the mean and for the second moments, asked for one after the other.
-_MEAN_SHARE, _MOMENTS_SHARES = 0.02, (0.08, 0.16)
-# Largest spectral norm of the noise of the first moments, in units of the squared norm of rows.
-_LARGEST_EDGE = 0.03
-# Share of the squared length of rows that whitening leaves, above which their spectrum is flat.
-_FLAT = 0.6
 
 
 @dataclass(frozen=True)
@@ -70,7 +64,7 @@ class WideWhitening(Preconditioner):
         k, first = min(problem.n_features, self.most_coordinates), self.share * _portions()[1]
         # Those of replace-one, under which the noise of moments is largest.
         sd = sqrt(2.0 / first) / (problem.n_samples * mu)
-        return 2.0 * half_edge(sd, k) <= _LARGEST_EDGE
+        return 2.0 * half_edge(sd, k) <= tuned.LARGEST_NOISE
 
     def resolves(self, problem: Problem, mu: float) -> bool:
         """True if the leading second moments will stand clearly out of their noise."""
@@ -128,7 +122,7 @@ class WideWhitening(Preconditioner):
             if row_map.matrix is not None:
                 matrix = row_map.matrix @ matrix
             row_map = replace(row_map, matrix=matrix)
-            if left > _FLAT:
+            if left > tuned.FLAT_SPECTRUM:
                 break
         assert row_map.matrix is not None
         shift = row_map.matrix.T @ mean
@@ -138,8 +132,8 @@ class WideWhitening(Preconditioner):
 
 def _portions() -> list[float]:
     """Parts of the share that the mean and the moments take."""
-    whole = _MEAN_SHARE + sum(_MOMENTS_SHARES)
-    return [share / whole for share in (_MEAN_SHARE, *_MOMENTS_SHARES)]
+    whole = tuned.MEAN_SHARE + sum(tuned.MOMENTS_SHARES)
+    return [share / whole for share in (tuned.MEAN_SHARE, *tuned.MOMENTS_SHARES)]
 
 
 def whitened_mean_square(values: np.ndarray, factors: np.ndarray, sd: float) -> float:
