@@ -3,13 +3,19 @@
 Tables are made once, as memory maps in a folder, of normal features in float32 and labels and
 targets of a linear model. Every cell (a store, rows, columns, threads) is a process of its own,
 which runs all models in turns, so that ratios are of the same run. *Own memory* is the most that
-the process takes for itself beyond what it took before the fit; pages of files, which the system
-can drop, do not count. *Passes* are the queries of the ledger.
+the process and its workers take for themselves beyond what they took before the fit; pages of
+files, which the system can drop, do not count. *Passes* are the queries of the ledger, and a
+*query* is the median of their seconds.
 
 A store is one entry of ``STORES``: what a private model is given for the table of a folder, and
 what to close afterwards. scikit-learn's models take the memory map.
 
-    python examples/benchmarks/out_of_core.py FOLDER [--rows 1e5 1e6] [--columns 20] [--json OUT]
+    python examples/benchmarks/out_of_core.py FOLDER [--rows 1e5 1e6] [--columns 20] [--page PAGE]
+    python examples/benchmarks/out_of_core.py FOLDER --tasks
+
+With ``--page`` the cells take their places among those measured before, which are kept beside this
+script, and the table of all is written between the markers of the page. ``--tasks`` says what a
+partition of few rows costs a query of dask.
 """
 
 from __future__ import annotations
@@ -24,15 +30,20 @@ import time
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from itertools import pairwise
+from importlib import import_module
+from itertools import pairwise, product
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+# Cells that have been measured.
+_MEASURED = Path(__file__).with_suffix(".json")
 _MADE_AT_A_TIME = 1 << 18
 _FEW_ROWS = 3_000_000
 _PARTITION = 250_000
+# Bytes beside its features that are kept of a row of chunks.
+_OF_A_ROW = 24
 # Of a worker, 300 MB of which are the packages that it imports.
 _LEAST_MEMORY = 700_000_000
 
@@ -82,15 +93,20 @@ def memory_map(given: Table, y: np.ndarray) -> Iterator[tuple[Any, ...]]:
 
 
 @contextmanager
-def chunks(given: Table, y: np.ndarray) -> Iterator[tuple[Any, ...]]:
-    """Chunks of the memory map that a function delivers."""
+def chunks(given: Table, y: np.ndarray, memory: int | None = None) -> Iterator[tuple[Any, ...]]:
+    """Chunks of the memory map that a function delivers, and which are kept if there is room."""
     from skdp import Chunks
 
     def read() -> Iterator[tuple[np.ndarray, np.ndarray]]:
         for start in range(0, len(y), _PARTITION):
             yield given.X[start : start + _PARTITION], y[start : start + _PARTITION]
 
-    yield (Chunks(read),)
+    yield (Chunks(read, memory=memory),)
+
+
+def chunks_anew(given: Table, y: np.ndarray) -> Any:
+    """Chunks of the memory map that a function delivers anew at each pass."""
+    return chunks(given, y, _OF_A_ROW * len(y))
 
 
 @contextmanager
@@ -129,22 +145,33 @@ def _columns(given: Table, y: np.ndarray) -> tuple[list[str], str]:
 
 
 @contextmanager
-def parquet(given: Table, y: np.ndarray) -> Iterator[tuple[Any, ...]]:
-    """Chunks of Parquet files, which are decoded anew at each pass."""
+def parquet(given: Table, y: np.ndarray, memory: int | None = None) -> Iterator[tuple[Any, ...]]:
+    """Chunks of Parquet files, which are kept if there is room."""
     from skdp import Chunks
 
     columns, target = _columns(given, y)
-    yield (Chunks.from_parquet(parquet_files(given), target=target, columns=columns),)
+    files = parquet_files(given)
+    yield (Chunks.from_parquet(files, target=target, columns=columns, memory=memory),)
+
+
+def parquet_anew(given: Table, y: np.ndarray) -> Any:
+    """Chunks of Parquet files, which are decoded anew at each pass."""
+    return parquet(given, y, _OF_A_ROW * len(y))
 
 
 @contextmanager
 def cluster(memory: int = 0) -> Iterator[Any]:
     """Client of two workers of one thread, each of so many bytes, which counts what it receives."""
+    import logging
     import pickle
 
     from distributed import Client, LocalCluster
 
+    # Workers complain when they lose their scheduler at the end.
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)
+
     limit = {"memory_limit": memory} if memory else {}
+    limit["silence_logs"] = logging.CRITICAL
     received: list[int] = []
     with (
         LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, **limit) as local,
@@ -158,11 +185,19 @@ def cluster(memory: int = 0) -> Iterator[Any]:
             return out
 
         client._gather = weighed
-        yield client
-        print(
-            f"# dask: {np.median(received):.0f} bytes a query, median of {len(received)}",
-            file=sys.stderr,
-        )
+        _workers[:] = [*client.run(os.getpid).values()]
+        # As on a cluster that has been at work before.
+        client.run(import_module, "skdp")
+        try:
+            yield client
+        finally:
+            _workers.clear()
+            _received[:] = received
+
+
+# Processes of workers, and bytes that each answer of the latest cluster had.
+_workers: list[int] = []
+_received: list[int] = []
 
 
 @contextmanager
@@ -195,14 +230,16 @@ STORES: dict[str, Callable[[Table, np.ndarray], Any]] = {
     "memory map": memory_map,
     "arrays": arrays,
     "chunks": chunks,
+    "chunks, anew": chunks_anew,
     "parquet": parquet,
+    "parquet, anew": parquet_anew,
     "dask": dask_persisted,
     "dask parquet": dask_parquet,
 }
 
 
 class OwnMemory:
-    """Most that the process takes for itself within a block, in bytes beyond the start."""
+    """Most that the process and its workers take for themselves in a block, beyond the start."""
 
     def __enter__(self) -> OwnMemory:
         self._begun = self._most = self._now()
@@ -222,8 +259,42 @@ class OwnMemory:
 
     @staticmethod
     def _now() -> int:
-        lines = Path("/proc/self/status").read_text().splitlines()
-        return 1024 * next(int(line.split()[1]) for line in lines if line.startswith("RssAnon"))
+        taken = 0
+        for process in ("self", *_workers):
+            lines = Path(f"/proc/{process}/status").read_text().splitlines()
+            taken += next(int(line.split()[1]) for line in lines if line.startswith("RssAnon"))
+        return 1024 * taken
+
+
+def processor_seconds() -> float:
+    """Seconds that processors have worked for this process and its workers."""
+    if not _workers:
+        return time.process_time()
+    import psutil
+
+    of_workers = [psutil.Process(pid).cpu_times() for pid in _workers]
+    return time.process_time() + sum(times.user + times.system for times in of_workers)
+
+
+@contextmanager
+def timed_queries() -> Iterator[list[float]]:
+    """Seconds of each query that is asked in the block."""
+    from skdp.privacy import PrivateOracle
+
+    seconds: list[float] = []
+    release = PrivateOracle._release
+
+    def timed(self: Any, *args: Any, **options: Any) -> Any:
+        begin = time.perf_counter()
+        answer = release(self, *args, **options)
+        seconds.append(time.perf_counter() - begin)
+        return answer
+
+    PrivateOracle._release = timed
+    try:
+        yield seconds
+    finally:
+        PrivateOracle._release = release
 
 
 def models(columns: int) -> dict[str, tuple[Any, str]]:
@@ -253,18 +324,21 @@ def cell(folder: Path, store: str, rows: int, columns: int, repeats: int, only: 
         for name, (model, of) in entries.items():
             y, private = getattr(given, of), name.startswith("skdp")
             opened = STORES[store if private else "memory map"](given, y)
-            with opened as arguments, OwnMemory() as memory:
-                begin, worked = time.perf_counter(), time.process_time()
+            _received.clear()
+            with opened as arguments, OwnMemory() as memory, timed_queries() as queries:
+                begin, worked = time.perf_counter(), processor_seconds()
                 model.fit(*arguments)
                 seconds = time.perf_counter() - begin
-                worked = time.process_time() - worked
+                worked = processor_seconds() - worked
             passes = sum(event.count for event in model.privacy_ledger_) if private else None
             before = out.get(name, {"seconds": np.inf, "processor": np.inf, "own": 0})
             out[name] = {
-                "seconds": min(seconds, before["seconds"]),
-                "processor": min(worked, before["processor"]),
+                "seconds": round(min(seconds, before["seconds"]), 4),
+                "processor": round(min(worked, before["processor"]), 4),
                 "own": max(memory.peak, before["own"]),
                 "passes": passes,
+                "query": round(float(np.median(queries)), 5) if queries else None,
+                "received": int(np.median(_received)) if _received else None,
             }
     return out
 
@@ -278,22 +352,92 @@ def in_a_process(threads: int, *arguments: str) -> dict:
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def show(rows: int, columns: int, store: str, threads: int, found: dict) -> None:
-    """Print a cell; ratios are to what does the same without privacy."""
-    for name, of in found.items():
+def ratios(of: dict, name: str) -> str:
+    """Ratios of seconds to those of models that do the same without privacy."""
+    peers = ("Ridge",) if "regression" in name else ("lbfgs", "SGD")
+    own = of[name]["seconds"]
+    return ", ".join(f"{own / of[p]['seconds']:.2f} of {p}" for p in peers if p in of)
+
+
+def lines(cell: dict, map_of_one: dict | None) -> Iterator[str]:
+    """Rows of the table: one for each private model of a cell.
+
+    ``map_of_one`` is what a memory map took one thread.
+    """
+    for name, of in cell["models"].items():
         if not name.startswith("skdp"):
             continue
-        peers = ("Ridge",) if "regression" in name else ("lbfgs", "SGD")
-        there = {peer: found[peer]["seconds"] for peer in peers if peer in found}
-        ratios = [
-            f"{of['seconds'] / own:6.2f} of {peer} ({own:.2f})" for peer, own in there.items()
-        ]
-        print(
-            f"{rows:>11,} x {columns:<4}{store:12}{threads:2}  {name:20}{of['seconds']:8.2f} s"
-            f" ({of['processor']:.2f} of processor){of['passes']:4} passes"
-            f"{of['own'] / rows:7.1f} bytes a row  {', '.join(ratios)}",
-            flush=True,
+        compared = [ratios(cell["models"], name)]
+        if map_of_one and name in map_of_one and cell["store"] != "memory map":
+            share = of["processor"] / map_of_one[name]["processor"]
+            compared.append(f"processor {share:.2f} of a memory map, one thread")
+        if of["received"]:
+            compared.append(f"{of['received']:,} bytes received a query")
+        yield (
+            f"| {cell['rows']:,} | {cell['columns']} | {cell['store']} | {cell['threads']} | {name}"
+            f" | {of['seconds']:.2f} | {of['processor']:.2f} | {of['passes']} | {of['query']:.4f} |"
+            f" {of['own'] / cell['rows']:.0f} | {'; '.join(filter(None, compared))} |"
         )
+
+
+def table_of(cells: list[dict]) -> str:
+    """All cells in their order."""
+    head = "rows | columns | store | threads | model | seconds | processor seconds | passes | "
+    head += "a query (s) | own memory (bytes a row) | compared"
+    out = [f"| {head} |", "| --- " * 11 + "|"]
+    maps = {(c["rows"], c["columns"]): c["models"] for c in sorted(cells, key=_place)[::-1]}
+    for cell in sorted(cells, key=_place):
+        out += lines(cell, maps[cell["rows"], cell["columns"]])
+    return "\n".join(out)
+
+
+def _place(cell: dict) -> tuple[int, int, int, int]:
+    return cell["rows"], cell["columns"], [*STORES].index(cell["store"]), cell["threads"]
+
+
+def keep(cells: list[dict], page: Path) -> None:
+    """Put cells among those measured before, and the table of all into the page."""
+    before = json.loads(_MEASURED.read_text()) if _MEASURED.exists() else []
+    new = {_place(cell): cell for cell in cells}
+    for old in before:
+        if _place(old) in new:
+            # Of models that were not asked for this time the old figures stay.
+            new[_place(old)]["models"] = old["models"] | new[_place(old)]["models"]
+        else:
+            new[_place(old)] = old
+    every = [new[place] for place in sorted(new)]
+    _MEASURED.write_text("[\n" + ",\n".join(map(json.dumps, every)) + "\n]\n")
+    begin, end = (f"<!-- tables out of core: {edge} -->" for edge in ("begin", "end"))
+    text = page.read_text()
+    first, last = text.index(begin) + len(begin), text.index(end)
+    page.write_text(f"{text[:first]}\n\n{table_of(every)}\n\n{text[last:]}")
+
+
+def of_tasks(partitions: int) -> None:
+    """What a partition of few rows costs a query, in the process of client and scheduler."""
+    import dask.array as da
+
+    from skdp.privacy.rows import DaskRows
+    from skdp.problem import RowBounds
+
+    rows = np.zeros((10 * partitions, 2)), np.zeros(10 * partitions)
+    with cluster() as client:
+        for name in ("persisted", "made anew"):
+            X, y = (da.from_array(part, chunks=(10, *part.shape[1:])) for part in rows)
+            if name == "persisted":
+                X, y = client.persist([X, y])
+            view = DaskRows(X + 0 if name == "made anew" else X, y, np.asarray)
+            view = view.bounded(RowBounds(1.0))
+            # The first sum finds out what bounds make of the rows.
+            for _ in range(2):
+                begin, used = time.perf_counter(), time.process_time()
+                view.sum(lambda block: block.combine(block.y.copy()))
+                took, used = time.perf_counter() - begin, time.process_time() - used
+            print(
+                f"{partitions} partitions {name}: {1e3 * took / partitions:.2f} ms each, "
+                f"{1e3 * used / partitions:.2f} of the processor of client and scheduler",
+                flush=True,
+            )
 
 
 def main() -> None:
@@ -305,30 +449,36 @@ def main() -> None:
     parser.add_argument("--stores", nargs="+", choices=STORES, default=list(STORES))
     parser.add_argument("--models", nargs="+", default=[], help="by default all")
     parser.add_argument("--repeats", type=int, help="by default 3, or 1 for many rows")
-    parser.add_argument("--json", type=Path, help="file that all cells are written to")
+    parser.add_argument("--page", type=Path, help="page that the table is written into")
+    parser.add_argument("--tasks", action="store_true", help="only what tasks of dask cost")
     parser.add_argument("--cell", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
-    cells = []
-    for rows in map(int, given.rows):
-        for columns in given.columns:
-            repeats = given.repeats or (3 if rows <= _FEW_ROWS else 1)
-            if given.cell:
-                of = given.folder, given.stores[0], rows, columns, repeats, given.models
-                print(json.dumps(cell(*of)))
-                return
-            # Made before anything is timed, and read once.
-            table(given.folder, rows, columns).X.max()
-            for store in given.stores:
-                for threads in given.threads:
-                    options = ["--rows", str(rows), "--columns", str(columns), "--stores", store]
-                    options += ["--repeats", str(repeats)]
-                    options += ["--models", *given.models] if given.models else []
-                    found = in_a_process(threads, str(given.folder), *options)
-                    show(rows, columns, store, threads, found)
-                    of_cell = {"rows": rows, "columns": columns, "store": store}
-                    cells.append(of_cell | {"threads": threads, "models": found})
-    if given.json:
-        given.json.write_text(json.dumps(cells, indent=1))
+    if given.tasks:
+        for partitions in (16, 128, 512):
+            of_tasks(partitions)
+        return
+    for rows, columns in product(map(int, given.rows), given.columns):
+        repeats = given.repeats or (3 if rows <= _FEW_ROWS else 1)
+        if given.cell:
+            of = given.folder, given.stores[0], rows, columns, repeats, given.models
+            print(json.dumps(cell(*of)))
+            return
+        # Made before anything is timed, and read once.
+        table(given.folder, rows, columns).X.max()
+        map_of_one = None
+        for store, threads in product(given.stores, given.threads):
+            if "dask" in store and threads != given.threads[0]:
+                continue  # Two workers of one thread each, whatever this process has.
+            options = ["--rows", str(rows), "--columns", str(columns), "--stores", store]
+            options += ["--repeats", str(repeats)]
+            options += ["--models", *given.models] if given.models else []
+            found = in_a_process(threads, str(given.folder), *options)
+            of_cell = {"rows": rows, "columns": columns, "store": store, "threads": threads}
+            map_of_one = map_of_one or found
+            print(*lines(of_cell | {"models": found}, map_of_one), sep="\n", flush=True)
+            # Each at once, so that a run that is cut short has not been for nothing.
+            if given.page:
+                keep([of_cell | {"models": found}], given.page)
 
 
 if __name__ == "__main__":

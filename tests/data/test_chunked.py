@@ -1,10 +1,10 @@
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 
 from skdp import Chunks, DPLogisticRegression
 from skdp.privacy.rows import ChunkedRows, DenseRows
-from skdp.privacy.rows import chunked as chunks_module
 from skdp.solvers import GD
 from skdp.testing import exact_fit
 
@@ -19,8 +19,12 @@ def pieces(X, y, size, kind=np.asarray):
     return [(kind(X[i : i + size]), y[i : i + size]) for i in range(0, len(X), size)]
 
 
-def chunked(source):
-    return ChunkedRows(Chunks(source), lambda y: y)
+# Bytes that may be kept of up to 1100 rows: all, what is small, or nothing.
+ALL, SMALL, NOTHING = None, 24 * 1100, 0
+
+
+def chunked(source, memory=NOTHING):
+    return ChunkedRows(Chunks(source, memory=memory), lambda y: y)
 
 
 def same(answer, reference):
@@ -41,6 +45,36 @@ def test_a_function_that_returns_a_generator_is_asked_for_a_fresh_one_at_each_pa
     same(first, gradient(DenseRows(X, y)))
     np.testing.assert_array_equal(gradient(rows), first)
     assert passes == ["finished"] * 3
+
+
+@pytest.mark.parametrize("kind", [np.asarray, np.asfortranarray, sp.csr_array, pd.DataFrame])
+def test_what_is_kept_saves_passes_and_changes_no_bit(gradient, kind):
+    X, y = data()
+    passes, answers = [], []
+
+    def read():
+        passes.append(1)
+        yield from pieces(X, y, 300, kind)
+
+    for memory, expected in ((ALL, 1), (SMALL, 3), (NOTHING, 3)):
+        passes.clear()
+        rows = chunked(read, memory)
+        answers += [gradient(rows), gradient(rows)]
+        assert len(passes) == expected
+    # Six features in double precision and 24 bytes beside them have room, or nearly.
+    for memory, expected in ((1000 * (8 * 6 + 24), 1), (1000 * (8 * 6 + 24) - 1, 3)):
+        passes.clear()
+        rows = chunked(read, memory)
+        answers += [gradient(rows), gradient(rows)]
+        assert kind is sp.csr_array or len(passes) == expected
+    for answer in answers:
+        np.testing.assert_array_equal(answer, answers[0])
+
+
+@pytest.mark.parametrize("memory", [-1, 1.5, "4 GB", np.zeros(2)], ids=str)
+def test_memory_that_is_no_number_of_bytes_is_refused(memory):
+    with pytest.raises(ValueError, match="Chunks needs memory as a number of bytes"):
+        Chunks([], memory=memory)
 
 
 def test_fit_on_chunks_equals_fit_on_the_whole_array():
@@ -64,8 +98,9 @@ def test_memory_is_that_of_one_chunk_however_many_there_are(gradient, peak_bytes
 
     size = 8 * shape[0] * shape[1]
     # The chunk in use, the one that replaces it, and a few numbers a row.
-    peak = peak_bytes(lambda: gradient(chunked(read), data_norm=3.0))
-    assert peak <= 2.5 * size + 48 * n_chunks * shape[0] < 0.2 * n_chunks * size
+    for memory in (NOTHING, 24 * n_chunks * shape[0]):
+        peak = peak_bytes(lambda m=memory: gradient(chunked(read, m), data_norm=3.0))
+        assert peak <= 2.5 * size + 48 * n_chunks * shape[0] < 0.2 * n_chunks * size
 
 
 @pytest.mark.nightly
@@ -78,7 +113,7 @@ def test_fit_takes_less_memory_than_the_data(peak_bytes):
             yield X, X[:, 0] > 0.5
 
     model = DPLogisticRegression(data_norm=3.0, classes=[False, True], solver=GD(steps=2))
-    peak = peak_bytes(lambda: model.fit(Chunks(read)))
+    peak = peak_bytes(lambda: model.fit(Chunks(read, memory=24 * n_chunks * shape[0])))
     assert model.coef_.shape == (1, 50)
     assert peak <= 0.2 * n_chunks * 8 * shape[0] * shape[1]
 
@@ -123,55 +158,54 @@ def test_a_feature_that_is_not_finite_is_refused_in_any_chunk(bad, kind):
 
 
 @pytest.mark.parametrize("bad", [np.nan, 1e6, 1e-3])
-def test_rows_that_change_between_passes_are_refused(gradient, bad, monkeypatch):
-    for kept in (True, False):
+def test_rows_that_change_between_passes_are_those_of_the_first_or_refused(gradient, bad):
+    for memory in (ALL, SMALL, NOTHING):
         X, y = data()
-        monkeypatch.setattr(chunks_module, "_MOST_KEPT", 1 << 32 if kept else 0)
-        rows = chunked(lambda X=X, y=y: iter([(X, y)]))
+        rows = chunked(lambda X=X, y=y: iter([(X, y)]), memory)
         first = gradient(rows)
         np.testing.assert_array_equal(gradient(rows), first)
         X[3, 3] += bad
+        if memory is ALL:
+            np.testing.assert_array_equal(gradient(rows), first)
+            continue
         with pytest.raises(ValueError, match=r"they have changed|contains NaN"):
             gradient(rows)
 
 
-def test_targets_that_change_between_passes_are_those_of_the_first_or_refused(
-    gradient, monkeypatch
-):
+def test_targets_that_change_between_passes_are_those_of_the_first_or_refused(gradient):
     X, y = data()
-    rows = chunked(lambda: iter([(X, y)]))
-    first = gradient(rows)
-    monkeypatch.setattr(chunks_module, "_MOST_KEPT", 0)
-    again = chunked(lambda: iter([(X, y)]))
+    kept = [chunked(lambda: iter([(X, y)]), memory) for memory in (ALL, SMALL)]
+    again = chunked(lambda: iter([(X, y)]), NOTHING)
+    first = gradient(again)
     y[:] = 1 - y
-    np.testing.assert_array_equal(gradient(rows), first)
+    for rows in kept:
+        np.testing.assert_array_equal(gradient(rows), first)
     with pytest.raises(ValueError, match="they have changed"):
         gradient(again)
 
 
 @pytest.mark.parametrize("later", [slice(0, 900), slice(0, 1100)], ids=["fewer", "more"])
-@pytest.mark.parametrize("kept", [True, False])
-def test_a_source_that_changes_its_number_of_rows_is_refused(gradient, later, kept, monkeypatch):
-    monkeypatch.setattr(chunks_module, "_MOST_KEPT", 1 << 32 if kept else 0)
+@pytest.mark.parametrize("memory", [SMALL, NOTHING])
+def test_a_source_that_changes_its_number_of_rows_is_refused(gradient, later, memory):
     X, y = data(n=1100)
     parts = [slice(0, 1000), later]
-    rows = chunked(lambda: iter([(X[parts[0]], y[parts.pop(0)])]))
+    rows = chunked(lambda: iter([(X[parts[0]], y[parts.pop(0)])]), memory)
     with pytest.raises(ValueError, match="they have changed"):
         gradient(rows)
 
 
-@pytest.mark.parametrize("kept", [True, False])
-def test_a_source_that_ends_early_or_goes_on_is_refused(gradient, kept, monkeypatch):
-    monkeypatch.setattr(chunks_module, "_MOST_KEPT", 1 << 32 if kept else 0)
+@pytest.mark.parametrize("memory", [SMALL, NOTHING])
+def test_a_source_that_ends_early_or_goes_on_is_refused(gradient, memory):
     X, y = data()
     for later in (pieces(X[:900], y[:900], 300), [*pieces(X, y, 300), (X[:1], y[:1])]):
         passes = [pieces(X, y, 300), later]
-        rows = chunked(lambda passes=passes: iter(passes.pop(0)))
+        rows = chunked(lambda passes=passes: iter(passes.pop(0)), memory)
         with pytest.raises(ValueError, match="they have changed"):
             gradient(rows)
 
 
-def test_a_reader_may_use_its_memory_again(gradient):
+@pytest.mark.parametrize("memory", [ALL, SMALL, NOTHING])
+def test_a_reader_may_use_its_memory_again(gradient, memory):
     X, y = data()
     features, targets = np.empty((100, X.shape[1])), np.empty(100)
 
@@ -180,7 +214,7 @@ def test_a_reader_may_use_its_memory_again(gradient):
             features[:], targets[:] = X[start : start + 100], y[start : start + 100]
             yield features, targets
 
-    rows, reference = chunked(read), gradient(DenseRows(X, y))
+    rows, reference = chunked(read, memory), gradient(DenseRows(X, y))
     same(gradient(rows), reference)
     same(gradient(rows), reference)
 

@@ -266,6 +266,34 @@ def test_a_place_without_files_is_refused(tmp_path, path):
         Chunks.from_parquet(tmp_path / path, target="score")
 
 
+def test_rows_are_decoded_once_where_they_have_room_or_ahead_and_no_bit_changes(
+    tmp_path, monkeypatch
+):
+    folder, passes = written(tmp_path / "a", columns()), []
+    monkeypatch.setattr(source.ParquetSource, "_chunks", counted(passes))
+    models = []
+    for threads, memory in ((1, None), (1, 24 * N), (1, 0), (2, None), (2, 24 * N), (2, 0)):
+        monkeypatch.setattr(source, "threads_here", lambda threads=threads: threads)
+        chunks = Chunks.from_parquet(folder, target="returned", columns=NAMES, memory=memory)
+        passes.clear()
+        models.append(DPLogisticRegression(**BUDGET).fit(chunks))
+        queries = sum(event.count for event in models[-1].privacy_ledger_)
+        assert len(passes) == (1 if memory is None else 1 + queries)
+    for model in models:
+        np.testing.assert_array_equal(model.coef_, models[0].coef_)
+
+
+def counted(passes):
+    """Reading that adds an entry to a list each time that it begins."""
+    honest = source.ParquetSource._chunks
+
+    def read(self):
+        passes.append(None)
+        return honest(self)
+
+    return read
+
+
 def changing(folder, fit, after):
     """Write other files once so many passes over the rows have begun."""
     honest, begun = source.ParquetSource.__iter__, []
@@ -279,10 +307,12 @@ def changing(folder, fit, after):
     return read
 
 
+@pytest.mark.parametrize("ahead", [1, 2], ids=["as needed", "ahead"])
 @pytest.mark.parametrize("how", ["another row", "one row more", "other groups", "another type"])
 def test_a_file_that_changes_ends_the_fit_and_the_receipt_says_what_was_spent(
-    tmp_path, monkeypatch, how
+    tmp_path, monkeypatch, how, ahead
 ):
+    monkeypatch.setattr(source, "threads_here", lambda: ahead)
     of = columns()
     folder = written(tmp_path / "a", of)
     changed = {name: column.copy() for name, column in of.items()}
@@ -301,7 +331,7 @@ def test_a_file_that_changes_ends_the_fit_and_the_receipt_says_what_was_spent(
         written(folder, changed, cuts, **options)
 
     model = DPLogisticRegression(**BUDGET)
-    chunks = Chunks.from_parquet(folder, target="returned", columns=NAMES)
+    chunks = Chunks.from_parquet(folder, target="returned", columns=NAMES, memory=24 * (N + 1))
     monkeypatch.setattr(source.ParquetSource, "__iter__", changing(folder, write, after=4))
     with pytest.raises(ValueError, match=r"written anew|have changed|same names and types") as said:
         model.fit(chunks)

@@ -39,7 +39,7 @@ _LEAST_PIECE = 512  # Rows that are brought to other coordinates at a time are a
 _FEW_ROWS = 16
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Pieces:
     """Pieces of privacy units that a block consists of, each of rows that follow each other.
 
@@ -66,7 +66,7 @@ class Pieces:
             yield slice(ends[0], ends[-1]), ends - ends[0]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class RawBlock:
     """A run of rows as they came.
 

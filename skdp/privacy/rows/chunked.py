@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import partial
 from itertools import chain
-from typing import Any, ClassVar, NamedTuple, Self
+from numbers import Integral
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -14,7 +16,7 @@ from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import _get_feature_names
 
 from ...problem.bounds import RowBounds
-from ...validation import telling_sizes
+from ...validation import shown, telling_sizes
 from ..adjacency import PrivacyUnit
 from .base import BlockStore, BoundedRows
 from .bounded_rows import MANY_ROWS, BoundedBlock, RawBlock
@@ -24,18 +26,20 @@ from .reading import columns_of, in_units_of, redacted, strict_checks
 from .table_parts import CHANGED, Part, as_rows, checksum, nowhere
 from .threads import total
 
-# Bytes for each row beside its features, more or less, and how many of them are kept at most.
+# Bytes for each row beside its features, more or less, and what is kept of a table at most unless
+# the caller says otherwise.
 _KEPT_OF_A_ROW, _MOST_KEPT = 24, 1 << 32
 
 
 class Chunks:
     """A data set delivered in chunks, to be passed to ``fit`` in place of X (and without y).
 
-    Every pass over the data asks the source for all chunks anew, so at most one chunk is in
-    memory. (A memory-mapped array needs none of this: pass it to ``fit`` as it is.) The first pass
-    validates the rows, before anything is spent. What is small is kept from it, about 24 bytes a
-    row, where that is at most 4 GB and a quarter of the memory of the machine; otherwise, and with
-    ``privacy_unit=True``, each pass validates them again.
+    The first pass validates the rows, before anything is spent. Where they have room within
+    ``memory`` they are kept, as they came, and no later pass asks the source. Otherwise each pass
+    asks it for all chunks anew, and at most one is in memory; only what is small is kept, about 24
+    bytes a row, if that has room. If not, and always with ``privacy_unit=True``, each pass
+    validates the rows again. Models are the same to the last bit. (A memory-mapped array needs none
+    of this: pass it to ``fit`` as it is.)
 
     Parameters
     ----------
@@ -49,12 +53,17 @@ class Chunks:
         unit may be in several chunks.
         How rows are cut into chunks, without privacy units, has to be public, as their number is:
         it must not depend on what is in them.
+    memory : int, optional
+        Bytes that a fit may keep of the rows between its passes; 0 for none. By default 4 GB, and
+        at most a quarter of the memory of the machine.
 
     Raises
     ------
     TypeError
         If the source is an iterator, which could be read only once; in a fit, if it is a function
         that returns something else.
+    ValueError
+        If ``memory`` is negative or no whole number.
 
     See Also
     --------
@@ -80,14 +89,22 @@ class Chunks:
     _lasting = False
 
     def __init__(
-        self, source: Callable[[], Iterable[tuple[Any, ...]]] | Iterable[tuple[Any, ...]]
+        self,
+        source: Callable[[], Iterable[tuple[Any, ...]]] | Iterable[tuple[Any, ...]],
+        *,
+        memory: int | None = None,
     ) -> None:
         if not callable(source) and (not hasattr(source, "__iter__") or iter(source) is source):
             raise TypeError(
                 "Chunks needs a source that can be read many times, got a "
                 f"{type(source).__name__}; pass a function that returns a fresh iterator."
             )
-        self._source = source
+        self._source, self._memory = source, memory
+        if memory is not None and not (isinstance(memory, Integral) and memory >= 0):
+            raise ValueError(
+                f"Chunks needs memory as a number of bytes of at least 0, got {shown(memory)}; "
+                "None keeps up to 4 GB."
+            )
 
     @classmethod
     def from_arrays(
@@ -149,8 +166,12 @@ class Chunks:
         weights: str | None = None,
         privacy_unit: str | None = None,
         filters: None = None,
+        memory: int | None = None,
     ) -> Self:
-        """Rows of a Parquet file, or of all of a folder, read anew at each pass.
+        """Rows of a Parquet file, or of all of a folder.
+
+        They are kept as ``memory`` says, and decoded anew at each pass where they have no room; by
+        a thread of its own then, while the rows before are summed, if the process may have two.
 
         Needs pyarrow: ``pip install 'skdp[parquet]'``. Columns have their names, to which
         ``data_bounds`` may refer, in the order of ``columns``.
@@ -177,6 +198,8 @@ class Chunks:
         privacy_unit : str, optional
             Column of labels of the privacy units of the rows; then pass ``privacy_unit=True`` to
             ``fit``.
+        memory : int, optional
+            Bytes that a fit may keep of the rows, as for :class:`Chunks`.
         filters : None
             No other value is taken: how many rows pass a filter is a fact about rows, and their
             number is public.
@@ -191,8 +214,8 @@ class Chunks:
             If what should be a path or a name is none.
         ValueError
             If a file is not in the format of Parquet; if columns are missing, of other kinds than
-            numbers where these are needed, or not the same in all files; if ``filters`` are given;
-            and in a fit, if files have changed since.
+            numbers where these are needed, or not the same in all files; if ``filters`` are given,
+            or ``memory`` is no number of bytes; and in a fit, if files have changed since.
 
         Examples
         --------
@@ -204,7 +227,7 @@ class Chunks:
         from .parquet import ParquetSource
 
         source = ParquetSource(path, target, columns, weights, privacy_unit, filters)
-        chunks = cls(source)
+        chunks = cls(source, memory=memory)
         chunks._names = source.columns
         return chunks
 
@@ -218,7 +241,8 @@ class Chunks:
         return iter(delivered)
 
 
-class _Chunk(NamedTuple):
+@dataclass(frozen=True, eq=False, repr=False)
+class _Chunk:
     """A chunk that is in order, and the object in which its features came."""
 
     X: Any
@@ -284,7 +308,8 @@ class ChunkedRows(BlockStore):
         # Reading everything once finds malformed chunks before anything is charged.
         parts: list[Part] = []
         checksums: list[int] = []
-        room = _room()
+        room = _room() if chunks._memory is None else chunks._memory
+        of_features, held = 0, True
         for chunk in self._checked():
             self.n_features, self.feature_names = chunk.X.shape[1], chunk.names
             self.weighted = chunk.weights is not None
@@ -292,18 +317,23 @@ class ChunkedRows(BlockStore):
             self.sparse |= sp.issparse(chunk.X)
             if self._counts is not None and (labelled := chunk.labelled) is not None:
                 self._counts.add(labelled.names, labelled.counts(), labelled.kind)
-            else:
-                of_features, of_chunk = self._checksums_of(chunk)
-                checksums.append(of_chunk)
-                if self.n_samples * _KEPT_OF_A_ROW <= room:
-                    parts.append(self._part(chunk, of_features))
+                continue
+            kept = self.n_samples * _KEPT_OF_A_ROW
+            of_features += 0 if chunks._lasting else _bytes_of(chunk.X)
+            if held and kept + of_features > room and not chunks._lasting:
+                # Of all chunks or of none.
+                held = False
+                for part in parts:
+                    part.let_go()
+            parts.append(self._part(chunk, held))
+            if kept > room:
+                checksums += [self._checksum_of(part.checksum, part) for part in parts]
+                parts = []
         if self._counts is not None:
             self.n_samples, self.unit = self._counts.n_units, PrivacyUnit.DECLARED
         if self.n_samples == 0:
             raise ValueError("Chunks needs at least one row, got a source without any.")
-        # Of all chunks or of none.
-        kept = self._counts is None and self.n_samples * _KEPT_OF_A_ROW <= room
-        self._parts = parts if kept else None
+        self._parts = parts or None
         self._checksums = checksums
 
     @property
@@ -323,9 +353,11 @@ class ChunkedRows(BlockStore):
         if self._counts is not None:
             reading = self._counts.reading()
         for chunk in self._checked():
-            X, y, weights, _, labelled, _ = chunk
-            if reading is None and next(expected, None) != self._checksums_of(chunk)[1]:
-                raise _changed()
+            X, y, weights, labelled = chunk.X, chunk.y, chunk.weights, chunk.labelled
+            if reading is None:
+                of_features = None if self._chunks._lasting else checksum(X)
+                if next(expected, None) != self._checksum_of(of_features, chunk):
+                    raise _changed()
             del chunk
             units = None
             if reading is not None and labelled is not None:
@@ -343,11 +375,15 @@ class ChunkedRows(BlockStore):
 
     def parts(self) -> Iterator[tuple[Part, list[RawBlock]]]:
         """Parts that were kept of chunks, and their rows, if those are as they were read first."""
-        delivered = iter(self._chunks)
-        for part in self._parts or []:
-            chunk = next(delivered, None)
-            blocks = None if chunk is None else part.blocks(self._parts_of(chunk)[0])
-            del chunk
+        parts = self._parts or []
+        # Where the first of them has its features, all have.
+        here = bool(parts) and parts[0].checksum is None
+        delivered = iter(()) if here else iter(self._chunks)
+        for part in parts:
+            chunk = None if here else next(delivered, None)
+            X = part.source() if chunk is None else self._parts_of(chunk)[0]
+            blocks = None if X is None else part.blocks(X)
+            del chunk, X
             if blocks is None:
                 raise _changed()
             yield part, blocks
@@ -355,19 +391,23 @@ class ChunkedRows(BlockStore):
         if next(delivered, None) is not None:
             raise _changed()
 
-    def _part(self, chunk: _Chunk, of_features: int) -> Part:
+    def _part(self, chunk: _Chunk, held: bool) -> Part:
         if self._chunks._lasting:
             return Part(chunk.y, chunk.weights, partial(_itself, chunk.came), None)
         # A reader may use the memory of a chunk for the next one.
-        return Part(chunk.y.copy(), chunk.weights, nowhere, of_features)
+        y = chunk.y.copy()
+        if not held:
+            return Part(y, chunk.weights, nowhere, checksum(chunk.X))
+        X = chunk.X.copy(order="K") if isinstance(chunk.X, np.ndarray) else chunk.X.copy()
+        return Part(y, chunk.weights, partial(_itself, X), None)
 
-    def _checksums_of(self, chunk: _Chunk) -> tuple[int, int]:
-        """Checksums of features, and of all that is read; 0 where nothing is read anew."""
-        if self._chunks._lasting:
-            return 0, 0
+    @staticmethod
+    def _checksum_of(of_features: int | None, chunk: _Chunk | Part) -> int:
+        """Checksum of all that is read of a chunk; 0 where nothing is read anew."""
+        if of_features is None:
+            return 0
         columns = [one for one in (chunk.y, chunk.weights) if one is not None]
-        first = checksum(chunk.X)
-        return first, hash((first, *(checksum(one.reshape(len(one), -1)) for one in columns)))
+        return hash((of_features, *(checksum(one.reshape(len(one), -1)) for one in columns)))
 
     def _checked(self) -> Iterable[_Chunk]:
         for chunk in self._chunks:
@@ -476,6 +516,12 @@ def _room() -> int:
     except (AttributeError, ValueError, OSError):  # Not where there is no such question.
         return _MOST_KEPT
     return min(_MOST_KEPT, memory // 4)
+
+
+def _bytes_of(X: Any) -> int:
+    """Bytes of the features of a chunk."""
+    arrays = [X] if isinstance(X, np.ndarray) else [X.data, X.indices, X.indptr]
+    return sum(array.nbytes for array in arrays)
 
 
 def _itself(came: Any) -> Any:

@@ -28,7 +28,7 @@ from .bounded_rows import (
 from .score_cache import times_rows
 
 
-@dataclass
+@dataclass(repr=False)
 class Measured:
     """Lengths of mapped rows, and what follows from them, as far as it has been asked for.
 

@@ -10,12 +10,14 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
 from ...validation import listed, shown
+from .threads import threads_here
 
 _NAME = "Chunks.from_parquet"
 # Rows of a chunk, fewer if it would have more entries.
@@ -104,6 +106,19 @@ class ParquetSource:
             )
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
+        chunks = self._chunks()
+        if threads_here() == 1:
+            yield from chunks
+            return
+        # The next chunk is decoded while the caller works on this one.
+        with ThreadPoolExecutor(1, "skdp-parquet") as reader:
+            coming = reader.submit(next, chunks, None)
+            while (chunk := coming.result()) is not None:
+                coming = reader.submit(next, chunks, None)
+                yield chunk
+                del chunk
+
+    def _chunks(self) -> Iterator[tuple[Any, ...]]:
         begun: list[Any] = []
         rows = 0
         for batch in self._batches():

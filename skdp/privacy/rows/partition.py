@@ -62,7 +62,7 @@ class Facts:
     of_units: bool = False
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class OpenedPartition:
     """A partition as it is kept: public facts, and its rows without their features.
 

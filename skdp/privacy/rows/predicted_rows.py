@@ -26,7 +26,7 @@ import warnings
 from collections.abc import Callable, Iterable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, Self, final
+from typing import Any, Literal, Self, final
 
 import numpy as np
 from sklearn.utils import _safe_indexing
@@ -44,7 +44,8 @@ _ROWS_AT_A_TIME = 256
 _BEFORE_SCORES = 2
 
 
-class PredictedBlock(NamedTuple):
+@dataclass(frozen=True, eq=False, repr=False)
+class PredictedBlock:
     """A run of test rows as queries see it.
 
     Parameters

@@ -69,7 +69,7 @@ _ONE_LABEL = (
 _TYPED = "biufcmMUS"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class PrivacyUnits:
     """Units of rows, and what each row counts. As secret as the rows, but for the number of units.
 
@@ -167,7 +167,7 @@ class PrivacyUnits:
         _check_lengths(self.codes.size, X, *others)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class LabelledRows:
     """Rows of a part of a table, with the labels of their privacy units. As secret as the rows.
 
@@ -245,7 +245,7 @@ class UnitCounts:
         return CountingPass(self._places, self._counts[: self.n_units], self._kind)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class NumberedUnits:
     """Privacy units that have rows in a part, by their numbers in the table of all. Secret.
 

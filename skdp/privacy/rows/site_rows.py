@@ -26,7 +26,7 @@ _BUNCH_ENTRIES = 1 << 17
 SiteKernel = Callable[["SiteBlock", np.ndarray, np.ndarray], np.ndarray]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class SiteBlock:
     """Targets, bounds on norms, and weights of some bounded rows: the view of a kernel."""
 

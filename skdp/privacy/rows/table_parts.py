@@ -31,7 +31,7 @@ CHANGED = (
 )
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, repr=False)
 class Part:
     """Targets, weights and units of the rows of a part, and how its features are known again.
 
@@ -66,6 +66,11 @@ class Part:
         # With what will be kept of bounded rows.
         kept = 40 * len(self.y)
         return kept + sum(map(sys.getsizeof, (self.y, self.weights, *of_units)))
+
+    def let_go(self) -> None:
+        """Know the features again by their checksum, and not by where they are."""
+        if self.checksum is None:
+            self.checksum, self.source = checksum(as_rows(self.source(), finite=False)), nowhere
 
     def blocks(self, X: Any) -> list[RawBlock] | None:
         """The rows in blocks; None unless they are those that were read first."""

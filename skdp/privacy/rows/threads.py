@@ -30,6 +30,8 @@ Block = TypeVar("Block")
 LEAST_ENTRIES = 1 << 20
 # Runs of blocks that each thread is given, about: so many that none waits long for the last one.
 _RUNS_OF_A_THREAD = 8
+# Numbers that the kernel of a block needs room for, about, and of one of its arrays.
+_ROOM, _LONG = 1 << 18, 1 << 12
 
 
 def total(parts: Iterable[np.ndarray]) -> np.ndarray:
@@ -91,15 +93,17 @@ def total_over(
         Number of entries of all, public.
     """
     with single_threaded_algebra() as threads:
-        if threads == 1 or entries < LEAST_ENTRIES or not isinstance(blocks, Sequence):
+        if entries < LEAST_ENTRIES:
             return _total_of_run(kernel, blocks)
+        if threads == 1 or not isinstance(blocks, Sequence):
+            return _total_of_many(kernel, blocks)
         length = 1
         while length * threads * _RUNS_OF_A_THREAD < len(blocks):
             length *= 2
         runs = [blocks[i : i + length] for i in range(0, len(blocks), length)]
         with ThreadPoolExecutor(min(threads, len(runs)), "skdp-rows") as pool:
             # In the context of the caller, of which no two threads can be at a time.
-            jobs = [pool.submit(copy_context().run, _total_of_run, kernel, run) for run in runs]
+            jobs = [pool.submit(copy_context().run, _total_of_many, kernel, run) for run in runs]
             try:
                 return total(job.result() for job in jobs)
             finally:
@@ -116,10 +120,32 @@ def _total_of_run(
         return total(kernel(block, scratch) for block in run)
 
 
+def _total_of_many(
+    kernel: Callable[[Block, Scratch], np.ndarray], run: Iterable[Block]
+) -> np.ndarray:
+    """Sum of the kernel over blocks, with what each frees left to the next.
+
+    Workers of dask are told to return memory to the system at once, if it is at the end of the
+    heap, and asking for it again with each block took as long as half of the sum. So what is last
+    in the heap is held meanwhile.
+    """
+    room = [np.empty(_LONG) for _ in range(_ROOM // _LONG)]
+    last = max(room, key=lambda part: part.ctypes.data)
+    del room
+    out = _total_of_run(kernel, run)
+    del last
+    return out
+
+
 def usable_threads() -> int:
     """Number of threads that BLAS and OpenMP may use in this process, at most of processors."""
     pools = [pool.num_threads for pool in _pools()]
     return max(1, min([_processors(), *filter(None, pools)]))
+
+
+def threads_here() -> int:
+    """Number of threads that there may be, also within a sum, in which algebra has one."""
+    return _threads if _under_way else usable_threads()
 
 
 class _Sum:
