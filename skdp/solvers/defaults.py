@@ -209,7 +209,7 @@ class Calibration:
     Set on delays; measured by defaults.py there and on all other tables of numbers.
     """
 
-    # Share of what it gets for counts, and number of steps, the last half of which are averaged.
+    # Share of what it gets for counts, and an even number of steps, whose last half are averaged.
     COUNT_SHARE, STEPS = 0.1, 4
     # Where the clip is sought; counts below so many standard deviations of their noise are none.
     OCTAVES, VISIBLE_COUNT = 2.0 ** np.arange(-12, 4), 3.0
