@@ -199,8 +199,8 @@ def surely_behind(lead):
     return lead is not None and lead.count > 2 and lead.mean < -2 * lead.error
 
 
-def summary(fits, methods=("skdp",)):
-    """A row a data set and method, a column an epsilon, beside the scores without privacy."""
+def summary(fits):
+    """A row a data set, a column an epsilon, beside the scores without privacy."""
     epsilons = sorted({f.epsilon for f in fits if f.method == "skdp"})
     rows = []
     for data, own in by_set(fits).items():
@@ -209,35 +209,12 @@ def summary(fits, methods=("skdp",)):
         size = [f"{first.n_samples:,}", f"{first.n_features:,}", str(splits(own))]
         many = first.n_classes is not None and first.n_classes > 2
         kind = METRICS[metric] + (f", {first.n_classes} classes" if many else "")
-        for method in methods:
-            name = data if len(methods) == 1 else f"{data}, {NAMES[method].strip('*')}"
-            row = [cells.get((data, method, e)) for e in epsilons]
-            row.append(cells.get((data, "exact", None)))
-            rows.append([name, *size, kind, *(shown(cell, metric) for cell in row)])
+        row = [cells.get((data, "skdp", e)) for e in epsilons]
+        row.append(cells.get((data, "exact", None)))
+        rows.append([data, *size, kind, *(shown(cell, metric) for cell in row)])
     budgets = [f"ε = {e:g}" for e in epsilons]
     header = ["data", "rows", "features", "splits", "score", *budgets, "without privacy"]
     return grid(header, rows)
-
-
-def probabilities_and_times(fits, epsilon):
-    """A row a data set: log-losses, calibration, times and passes at one epsilon."""
-    columns = [
-        *(("log_loss", method) for method in ("skdp", "exact", "frequencies")),
-        *(("calibration_error", method) for method in ("skdp", "exact")),
-        *(("seconds", method) for method in ("skdp", "exact")),
-        ("passes", "skdp"),
-    ]
-    rows = []
-    for data, own in by_set(fits).items():
-        cells = {
-            (metric, method): cell
-            for metric in METRICS
-            for (_, method, at), cell in results.cells(own, metric).items()
-            if at in (epsilon, None)
-        }
-        rows.append([data, *(shown(cells.get(column), column[0]) for column in columns)])
-    header = [f"{METRICS[metric]}, {NAMES[method].strip('*')}" for metric, method in columns]
-    return grid([f"ε = {epsilon:g}", *header], rows)
 
 
 def comparison(fits, epsilon):
@@ -272,18 +249,11 @@ def fill(page, blocks):
 
 
 def fill_page(path, fits):
-    """Write tables into the page.
-
-    Raw columns have a block of their own, which stays as it is if they were not measured.
-    """
+    """Write tables into the page: all data sets but those of raw columns, which it has in words."""
     path = Path(path)
-    raw = [f for f in fits if f.data in RAW]
     others = [f for f in fits if f.data not in RAW]
     blocks = {
         "scores by epsilon": summary(others),
-        "probabilities and times": probabilities_and_times(others, 1.0),
         "methods at epsilon 1": comparison(others, 1.0),
     }
-    if raw:
-        blocks["raw columns"] = summary(raw, ("skdp", "scaled"))
     path.write_text(fill(path.read_text(), blocks))

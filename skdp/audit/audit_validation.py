@@ -143,7 +143,7 @@ def _check_confidence(who: str, confidence: Any) -> None:
 
 
 def refuse_zero_out(other: Any, calls: int | None, *, bandit: bool) -> None:
-    """Refuse what has no meaning under zero-out.
+    """Refuse options of an audit that have no meaning under zero-out.
 
     Parameters
     ----------

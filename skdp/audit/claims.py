@@ -46,7 +46,7 @@ class Claim(NamedTuple):
 
     @property
     def bound(self) -> Bound:
-        """The tightest bound that is valid for it."""
+        """Kind of the tightest bound that is valid for the claim."""
         return "gaussian" if self.gaussian else "clopper_pearson"
 
     @classmethod

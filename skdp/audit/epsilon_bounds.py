@@ -67,13 +67,13 @@ class Counts:
         )
 
     def epsilon(self, delta: float, failure: float) -> float:
-        """No (epsilon, delta)-DP mechanism with a lesser epsilon, but with this failure."""
+        """Lower bound on epsilon at this delta; too high with probability ``failure`` at most."""
         alpha, beta = self.limits(failure)
         gains = [(1 - b - delta) / a for a, b in ((alpha, beta), (beta, alpha))]
         return max([0.0, *(log(gain) for gain in gains if gain > 0)])
 
     def mu(self, failure: float) -> float:
-        """No mu-GDP mechanism with a lesser mu, but with this failure."""
+        """Lower bound on mu of Gaussian DP; too high with probability ``failure`` at most."""
         wrong = self.false_positives + self.false_negatives
         # At more than a quarter the limit could lie between the mean and the count next to it.
         share = upper_limit(wrong, self.of_first + self.of_second, min(failure, 0.25))

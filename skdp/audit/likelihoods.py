@@ -78,7 +78,7 @@ class Answer(ABC):
 
     @property
     def cost(self) -> float:
-        """Time that a fresh answer takes, in that of a normal variable, roughly."""
+        """Rough time that a fresh answer takes, in units of that of one normal variable."""
         return self.given.size
 
 

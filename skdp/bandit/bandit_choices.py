@@ -38,7 +38,7 @@ _MOST_MOMENTS = 4_000_000
 
 
 def choose_policy(bandit: Any, horizon: int, epsilon: float, *, at_once: bool) -> Policy:
-    """The policy that the parameters of a bandit stand for, for so many users, maybe all there."""
+    """The policy that ``policy`` stands for, with so many users, who come one by one or at once."""
     policy, solver, (n_arms, n_features) = bandit.policy, bandit.solver, bandit._sizes
     if isinstance(policy, Policy):
         return policy
@@ -127,7 +127,7 @@ def settings_of(bandit: Any) -> dict[str, Any]:
 
 
 def refuse_changes(bandit: Any, settings: dict[str, Any]) -> None:
-    """Go on with no other parameters than the stream began with: name those that have changed."""
+    """Refuse parameters that have changed since the stream began, by name."""
     given = bandit.get_params(deep=False)
     changed = [name for name, noted in settings.items() if not same_setting(given[name], noted)]
     if changed:

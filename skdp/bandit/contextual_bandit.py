@@ -614,7 +614,7 @@ class DPContextualBandit(BudgetedEstimator):
         return V
 
     def _persons(self, units: Any, n_samples: int) -> LabelledRows | None:
-        """Rows by the persons whose they are, if they are named."""
+        """The rows with the labels of their persons; None if persons are not named."""
         if units is None and self.max_visits > 1:
             raise ValueError(
                 f"{type(self).__name__} needs privacy_unit, the label of the person of each row, "
@@ -631,7 +631,7 @@ class DPContextualBandit(BudgetedEstimator):
         return persons
 
     def _protect(self, persons: LabelledRows | None) -> None:
-        """Settle with the first rows whether they are persons', and refuse those that differ."""
+        """Note from the first rows whether persons or rows are protected; refuse a later change."""
         unit = _unit_of(persons is not None)
         if self.n_seen_ and unit != self.privacy_unit_:
             raise ValueError(
@@ -739,7 +739,7 @@ def _unit_of(named: bool) -> str:
 
 
 def _plain(values: Any) -> np.ndarray | None:
-    """The values themselves if they are finite numbers in double precision, and need no look."""
+    """The values if they are finite numbers in double precision, which need no validation."""
     if type(values) is not np.ndarray or values.dtype != np.float64 or not values.size:
         return None
     return values if bool(np.isfinite(values).all()) else None

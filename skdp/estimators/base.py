@@ -61,7 +61,7 @@ _OF_THIS_FIT = frozenset({"n_features_in_", "feature_names_in_", "classes_", "de
 
 
 def solvers_but(*unfit: str) -> list[Any]:
-    """Constraints on a solver, which name all but those that do not fit to the usual loss.
+    """Valid values of the parameter ``solver``: all that suit the estimator's default loss.
 
     Parameters
     ----------
@@ -288,12 +288,12 @@ class PrivateLinearModel(DataOpener, PublishedModel, CallbackSupportMixin, Budge
 
     @final
     def _declare(self, n_samples: int | None) -> None:
-        """Settle delta, by the number of rows where it is not given."""
+        """Set ``delta_``: ``delta``, or its default for this number of rows."""
         self.delta_ = delta_for(self.delta, n_samples)
 
     @final
     def _warn_of(self, plan: FitPlan) -> None:
-        """Say what is known before a fit to be of little use."""
+        """Warn of what public facts show to be of little use, before the fit."""
         warn_of_promise(plan.estimator, self.epsilon, self.delta_, plan.n_samples)
         if plan.assumption is not None:
             warn_user(f"{plan.estimator}: {plan.assumption}", UserWarning)
@@ -344,7 +344,7 @@ class PrivateLinearModel(DataOpener, PublishedModel, CallbackSupportMixin, Budge
 
     @final
     def _tell_columns(self, n_features: int) -> None:
-        """Settle the number of features of rows that are not there yet."""
+        """Set the number of features for a plan that is made before there are rows."""
         self.n_features_in_ = n_features
         if isinstance(self.data_bounds, Mapping):
             # The columns that are named come first; their order does not matter to a plan.
@@ -520,7 +520,7 @@ class PrivateLinearModel(DataOpener, PublishedModel, CallbackSupportMixin, Budge
 
     @abstractmethod
     def _tell_classes(self, classes: Any) -> None:
-        """Take the classes that a fit would be given, where there are any."""
+        """Set the classes for a plan that is made before there are labels, where there are any."""
 
     @abstractmethod
     def _problem(self, n_samples: int, bounds: RowBounds) -> Problem:

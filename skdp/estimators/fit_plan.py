@@ -366,7 +366,7 @@ def _made(
 
 
 def _targets_of(problem: Problem) -> int:
-    """Number of targets of a row of a regression, of which several quantiles are no more."""
+    """Number of targets of a row in a regression; several quantiles of one target are one."""
     return problem.loss.n_scores if problem.loss.vector_targets else 1
 
 

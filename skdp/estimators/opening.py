@@ -55,7 +55,7 @@ class DataOpener(ABC):
         """
 
     def _flat(self, y: Any) -> Any:
-        """Targets as a vector, or a table of several, of however many columns they are told by."""
+        """Targets as a vector, or as a table of several; times with events become one number."""
         return y
 
     @property

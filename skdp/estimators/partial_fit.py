@@ -344,9 +344,9 @@ class Session(ABC):
     ) -> None:
         """Fit rows by themselves, with a plan and an oracle of their own.
 
-        What a part may spend is set aside before it is asked about, once for all parts. Only then
-        do persons count as having come, of whom the rows of each weigh one. The rows of a block
-        count since they came.
+        What a part may spend is set aside before it is asked about, once for all parts. After
+        that visits of persons are counted, and the rows of each person weigh one together. Rows
+        of a block were counted when they came.
         """
         progress, released = model._progress, model._progress.released
         found = None if released is None else released.bounds

@@ -202,7 +202,7 @@ class EarlierModel:
     coef : ndarray of shape (n_features, n_scores)
         For features as they come.
     intercept : ndarray of shape (n_scores,)
-        Less what makes up for the frequencies of classes.
+        Without the offset that balances the frequencies of classes.
     row_map : RowMap, optional
         Coordinates that it was conditioned to.
     as_published : bool, default=False

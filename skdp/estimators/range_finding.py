@@ -1,6 +1,6 @@
 """Private estimates of the bounds that a user did not give.
 
-Both are post-processing of noisy histograms over public grids, and robust by construction: a few
+They are post-processing of noisy histograms over public grids, and robust by construction: a few
 rows, however large, never fill a bin beyond its noise. A first look finds the size of things among
 all powers of 4, further looks refine it. Where n is so small that noise hides the wanted quantile,
 the result degrades gradually to a rougher one.
@@ -291,7 +291,7 @@ def _size(
 
 
 def _visible(bins: int) -> float:
-    """Standard deviations of noise that a count has to exceed, the largest of so many."""
+    """Standard deviations that the noise of none of so many counts exceeds, nearly always."""
     # The largest of m normals is about sqrt(2 ln m). A false alarm gives a bound that is off by
     # many powers of ten; two more make its probability 7e-5 for these sizes.
     return sqrt(2 * log(bins)) + 2

@@ -51,7 +51,7 @@ def _takes_streams(model: PrivateLinearRegressor) -> bool:
 
 
 class PrivateLinearRegressor(RegressorMixin, PrivateLinearModel, ABC):
-    """A regressor whose means are linear in the features, or a function of what is."""
+    """A regressor whose predictions are a linear function of the features, or its exponential."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **PrivateLinearModel._parameter_constraints,
@@ -227,7 +227,7 @@ class PrivateLinearRegressor(RegressorMixin, PrivateLinearModel, ABC):
 
     @staticmethod
     def _read_targets(name: str, y: np.ndarray) -> np.ndarray:
-        """Targets as numbers, for whom this name calls; the seed of the model does not travel."""
+        """Targets as finite numbers; errors bear the name. Static, to be sent without a model."""
         return as_numbers(name, y)
 
     @final

@@ -438,7 +438,7 @@ class Coordinates(Stage):
 
     @classmethod
     def wanted(cls, case: Case, left: float, *, settled: bool) -> Self | None:
-        """Kind by parameters; ``settled`` says that all bounds are there already."""
+        """The coordinates that ``precondition`` means; ``settled``: no bound is yet to be found."""
         problem, mu = case.problem, case.mu * sqrt(left)
         if not case.central:
             return None
@@ -473,7 +473,7 @@ class ClassCounts(Stage):
 
     @classmethod
     def wanted(cls, case: Case, solver: Solver) -> Self | None:
-        """None for solvers that do not start at the point that they are given, or leave it."""
+        """None for solvers that make no use of the counts, and where noise would drown them."""
         balanced = case.model._balanced
         used = case.classifies and (balanced or solver.descends)
         return (

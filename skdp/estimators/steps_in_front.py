@@ -88,7 +88,7 @@ class StepsInFront(NamedTuple):
 
 
 class _Untold:
-    """Widths behind steps, with the columns whose categories nobody has listed.
+    """Counter of the columns that steps make, which notes those whose categories are not listed.
 
     Parameters
     ----------

@@ -256,9 +256,9 @@ class PrivateSearch(BudgetedEstimator, MetaEstimatorMixin, BaseEstimator, ABC):
     def _stand_ins(
         self, who: str, classes: np.ndarray | None, unit: PrivacyUnit, *kind: Any
     ) -> tuple[list[str], Candidates, list[Any]]:
-        """Leaks of the candidates, all of these, and those that stand for them.
+        """Sentences on leaks, the set of candidates, and a few candidates that stand for all.
 
-        ``kind`` are the facts about rows, if there are any. ``privatize`` asks before there are.
+        ``kind`` holds public facts about the rows; ``privatize`` has none yet.
         """
         leaks = check_steps(who, self.estimator, unit)
         of = Candidates(who, self.estimator, self._spaces(), classes, unit, *kind)
@@ -268,7 +268,7 @@ class PrivateSearch(BudgetedEstimator, MetaEstimatorMixin, BaseEstimator, ABC):
 
     @final
     def _check_scores(self, stand_ins: list[Any]) -> None:
-        """Refuse scores that candidates have none of: each trial would fail, and cost the same."""
+        """Refuse a scoring that candidates do not support: trials would fail and cost the same."""
         who, asked_for = type(self).__name__, f"scoring={shown(self.scoring)}"
         if self._public:
             methods = getattr(check_scoring(self.estimator, self.scoring), "_response_method", ())
@@ -306,7 +306,7 @@ class PrivateSearch(BudgetedEstimator, MetaEstimatorMixin, BaseEstimator, ABC):
         scoring: Callable[..., float],
         candidates: list[Candidate],
     ) -> Trial:
-        """The trial of the highest score; of equal ones the first, which is any of them."""
+        """The trial with the highest score; of equal ones the first, as their order is random."""
         tasks = (delayed(perform)(c, rows, scoring, os.getpid()) for c in candidates)
         best = Trial()
         with silence():
@@ -386,7 +386,7 @@ class PrivateSearch(BudgetedEstimator, MetaEstimatorMixin, BaseEstimator, ABC):
     ) -> tuple[int, np.ndarray | None, np.ndarray | None]:
         """Rows, or privacy units, to train on, and positions of rows to train on and to score on.
 
-        By public randomness and their number alone. No positions are all rows.
+        Drawn by public randomness and by their number alone. None stands for all rows.
         """
         n = n_rows if units is None else units.n_units
         if self._public or self.validation is None:

@@ -429,7 +429,7 @@ def _outlines(spaces: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _without_private(estimator: Any, space: Mapping[str, Any]) -> dict[str, Any]:
-    """Space without what changes nothing in front of private steps: the parameters of these.
+    """Space without the parameters of private steps, which change no row in front of them.
 
     Where the space has a private step replaced, nothing of that step is left out.
     """

@@ -81,7 +81,7 @@ def bucket_of(category: Category, n_buckets: int) -> int:
 def hidden_threshold(
     columns: tuple[int, ...], n_samples: int, terms: PrivacyTerms, share: float = 1.0
 ) -> float | None:
-    """Threshold of a search for categories if a share of the rows is below it; None if not.
+    """Threshold of a search that a category with this share of the rows would not reach; else None.
 
     Infinite without a delta that could pay for one.
 

@@ -91,8 +91,8 @@ def scaling_within(
     factor : ndarray of shape (d,)
         What features are multiplied by.
     shift : ndarray of shape (d,), optional
-        What is taken off before. Without it zeros stay zeros, and so does what lies between them
-        and an interval apart.
+        What is taken off before. Without it zeros stay zeros: an interval without zero is
+        widened up to it.
     bounds : ColumnBounds, optional
         Intervals of the features.
     """

@@ -71,7 +71,7 @@ class DPSelectKBest(Invertible, RangedTransformer):
     ----------
     scores_ : ndarray of shape (`n_features_in_`,)
         Size of the noisy covariance of each column, in units of its standard deviation, with the
-        target, in units of half the width of its bounds, which two classes are the ends of. Of more
+        target, in units of half the width of its bounds; two classes count as the bounds. Of more
         classes, the length of the vector of covariances with each.
     bounds_ : tuple of ndarray
         Low and high ends that were used, given or found, each of shape (`n_features_in_`,).

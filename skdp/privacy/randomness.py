@@ -1,8 +1,8 @@
 """Secret noise and public randomness, two streams that never meet.
 
 Secret noise comes from the operating system by default. It lives in the oracle only, is never
-pickled, and is not shared with a forked child. Public randomness drive choices that an observer may
-see (a random starting direction, say); solvers hold them.
+pickled, and is not shared with a forked child. Public randomness drives choices that an observer
+may see (a random starting direction, say); solvers hold it.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ _NOISE_STREAM, _COIN_STREAM = 0, 1
 
 
 class SecretState:
-    """State as secret as rows, and there once: noise, its sources, and sums that wait for it.
+    """Secret state of which there may be one copy only: noise, its sources, sums before noise.
 
     It refuses to be copied or pickled, but for :func:`secret_pickle`.
     """
 
     def taken_along(self) -> tuple[Any, ...]:
-        """Maker of such an object elsewhere, with its arguments and, if any, attributes."""
+        """Parts by which pickle restores it, as of ``__reduce__``, for :func:`secret_pickle`."""
         return __newobj__, (type(self),), vars(self).copy()
 
     def __reduce__(self) -> NoReturn:

@@ -668,7 +668,7 @@ def _joined(path: str, name: str) -> str:
 
 
 def _scales(thing: Any) -> bool | None:
-    """Tell whether a model brings columns to one scale; None of a step that does not care."""
+    """Tell whether a model brings columns to one scale; None for steps that no scale changes."""
     kind = type(thing)
     # A private choice of columns brings them to one scale by itself.
     if verdicts.does_nothing(thing) or kind in SCALERS or kind is SelectKBest:

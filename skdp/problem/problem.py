@@ -157,7 +157,7 @@ class Problem:
         return self.n_rows * self.loss.n_scores
 
     def evidence_for_each(self, mu: float) -> float:
-        """Number of rows times mu, over the number of coefficients that these have to tell.
+        """Number of rows times mu, for each coefficient that is to be learned.
 
         Of several targets, which are fitted together, each counts by its root, as clips do.
 

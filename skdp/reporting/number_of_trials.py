@@ -184,7 +184,7 @@ class NumberOfTrials:
         return min(a * rho + growth + log(self.mean) / (a - 1) for a in (order, larger))
 
     def draw(self, uniform: float) -> int:
-        """Number of trials, from a number that is uniform in (0, 1).
+        """Number of trials, by inversion of a uniform number in (0, 1).
 
         Parameters
         ----------

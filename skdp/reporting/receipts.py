@@ -143,7 +143,7 @@ class Receipt:
         return bool(self.events) and (self.exact or not folded)
 
     def explicit(self) -> Receipt:
-        """Receipt with an event for ``spent``, if that is all that is known.
+        """Receipt whose ``spent`` is an event as well, if no events are known.
 
         Beside it on a ledger there may be others, and everybody can add up what is there.
         """

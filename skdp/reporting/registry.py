@@ -173,7 +173,7 @@ class Columns(NamedTuple):
 
     @property
     def common(self) -> tuple[float, float] | None:
-        """One range that holds all columns, if ranges are given for all of them together."""
+        """The range (low, high) of all columns, if one pair of numbers was given for all; else None."""
         given = self.bounds
         if isinstance(given, tuple) and all(isinstance(end, int | float) for end in given):
             low, high = given
@@ -247,7 +247,7 @@ _CONSTANT = ("sklearn.multiclass", "_ConstantPredictor")
 
 
 def _held(thing: Any, attributes: tuple[str, ...]) -> list[tuple[str, Any]] | None:
-    """Names and estimators that some attributes hold; None if there is no such attribute."""
+    """Named estimators in some attributes; None if one of the attributes is missing."""
     found: list[tuple[str, Any]] = []
     for attribute in attributes:
         if not hasattr(thing, attribute):
@@ -315,7 +315,7 @@ def _never_full(step: Any, columns: Any) -> bool:
 
 
 def _inverted(target: Any) -> bool:
-    """Tell whether targets are transformed, and checked for whether they come back."""
+    """Tell whether targets are transformed, and the inverse is checked on rows."""
     transformed = target.func is not None or target.transformer is not None
     return bool(target.check_inverse and transformed)
 
@@ -350,7 +350,7 @@ def _of_whole_numbers(step: Any) -> bool:
 
 
 def _cut(step: Any) -> bool:
-    """Tell whether listed categories are other ones in a column of integers."""
+    """Tell whether a column of integers would change the listed categories."""
     if isinstance(step.categories, str):
         return False
     listed = [list(categories) for categories in step.categories]
@@ -359,7 +359,7 @@ def _cut(step: Any) -> bool:
 
 
 def _believed(step: Any) -> bool:
-    """Tell whether a function is the user's, or is told something by the user."""
+    """Tell whether a function, or an argument of it, is the user's and has to be trusted."""
     return not _elementwise(step.func) or step.kw_args or callable(step.feature_names_out)
 
 
@@ -444,7 +444,7 @@ def _places(step: Any, before: Columns) -> Columns:
 
 
 def _products(step: Any, before: Columns) -> Columns:
-    """Products of numbers between -1 and 1 are such, and so are those between 0 and 1."""
+    """Ranges of products of columns, which stay within [-1, 1], or within [0, 1]."""
     low, high = before.common or (-inf, inf)
     return Columns((0.0 if low >= 0 else -1.0, 1.0) if low >= -1 and high <= 1 else None, False)
 
@@ -453,24 +453,24 @@ def _products(step: Any, before: Columns) -> Columns:
 
 
 def _refused(why: str, counterpart: Translation | None = None, remark: str = "") -> Entry:
-    """Row of a class that reads rows by itself, or has not been examined."""
+    """Entry of a class that reads rows of data by itself, or has not been examined."""
     return Entry(Verdict("refused", why), counterpart=counterpart, remark=remark)
 
 
 def _free(*rules: Rule, **facts: Any) -> Entry:
-    """Row of a step that handles each row by itself, but for parameters."""
+    """Entry of a step that handles each row of data by itself, unless parameters say otherwise."""
     why = "handles each row by itself and learns nothing"
     return Entry(Verdict("covered", why), rules, **facts)
 
 
 def _sums(*rules: Rule, **facts: Any) -> Entry:
-    """Row of an estimator whose fits are all that is public."""
+    """Entry of an estimator that publishes nothing but its private fits."""
     why = "its fits are fits on the same rows, and their receipts are composed"
     return Entry(Verdict("covered", why), rules, **facts)
 
 
 def _model(counterpart: Translation | str, remark: str = "") -> Entry:
-    """Row of a linear model, which adds no noise."""
+    """Entry of a linear model of scikit-learn's, which adds no noise."""
     why = "adds no noise; skdp.privatize makes a private model of it, or says what to use instead"
     return Entry(Verdict("refused", why), counterpart=counterpart, remark=remark)
 

@@ -263,7 +263,7 @@ class Solver(Hyperparameters, ABC):
         return self.calculus
 
     def assumption(self, problem: Problem) -> str | None:
-        """A sentence on what the solver puts in place of something that is left open, or None.
+        """A sentence on what the solver assumes where parameters leave something open, or None.
 
         Plans print it, and fits warn of it. By default there is nothing.
 

@@ -104,7 +104,7 @@ class ObjectivePerturbation(Solver):
 
     @property
     def counts_rows(self) -> bool:
-        """Yes: what bounds the curvature of all rows together must not be an estimate."""
+        """True: what bounds the curvature of all rows together must not be an estimate."""
         return True
 
     def check(self, problem: Problem) -> None:

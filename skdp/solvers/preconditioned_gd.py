@@ -262,8 +262,8 @@ class PreconditionedGD(Solver):
             w = w + pace
             tail.add(w)
             sizes.append(1 / (1 / (longer * step) + float(steepest.max())))
-        if problem.wide:
-            # Of text the scale is known from the number of rows.
+        if problem.wide or not (task.weak or problem.loss.log_means):
+            # Of text the scale is known from the number of rows, and of many rows it is asked.
             return tail.value()
         course = Course(sizes, momentum, [task.noise] * steps, self.average)
         return at_honest_scale(problem, tail.value(), course)

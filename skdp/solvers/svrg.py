@@ -162,7 +162,7 @@ class SVRG(Solver):
 
     @property
     def settled(self) -> bool:
-        """Without minibatches."""
+        """True without minibatches."""
         return self.batch_size is None
 
     def check(self, problem: Problem) -> None:

@@ -139,9 +139,10 @@ def plan_temperature(problem: Problem, mu: float, *, penalised: bool) -> Tempera
     """The plan for a problem, or None where there is no temperature to ask for.
 
     That is the case for losses whose scores are not log-odds, within a constraint, which a factor
-    could leave, and where noise would hide the answer: below ``n mu`` of 40. Up to about 300 for two
-    classes and 400 for more the answer is rough. Scores of text of two classes, which are mostly noise then, are brought to the
-    scale that public facts let expect, unless the user asked for the penalty.
+    could leave, and where noise would hide the answer: below ``n mu`` of 40. Up to about 300 for
+    two classes and 400 for more the answer is rough, and none for a penalty that the user asked
+    for. Scores of text of two classes, which are mostly noise then, are brought to the scale that
+    public facts let expect, unless the user asked for the penalty.
 
     Parameters
     ----------
@@ -165,7 +166,8 @@ def plan_temperature(problem: Problem, mu: float, *, penalised: bool) -> Tempera
     found = Temperature(share, reach, penalised, inf if alike else evidence)
     if not drowned:
         return found
-    if evidence >= tuned.ROUGH_EVIDENCE and not problem.wide:
+    # A shortened range would not balance a penalty.
+    if evidence >= tuned.ROUGH_EVIDENCE and not (problem.wide or penalised):
         return replace(found, share=tuned.MOST_SHARE, rough=True)
     return replace(found, share=0.0) if found.evidence < tuned.EVIDENCE_OF_TEXT else None
 

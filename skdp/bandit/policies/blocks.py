@@ -95,7 +95,7 @@ class BlocksPolicy(Policy):
 
 @dataclass(frozen=True, eq=False)
 class _Epochs:
-    """Moments of the epochs before, and of all users so far."""
+    """Memory of a stream in epochs: moments of earlier epochs, and of all users so far."""
 
     before: ArmMoments | None = None
     total: ArmMoments | None = None

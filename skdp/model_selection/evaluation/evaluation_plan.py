@@ -63,7 +63,7 @@ class EvaluationPlan:
 
     @classmethod
     def of(cls, metrics: tuple[str, ...]) -> EvaluationPlan:
-        """Plan of equal parts of what is asked for; what one answer has in it comes together."""
+        """Plan with an equal share for each kind of answer; one may be what several scores need."""
         asked = set(metrics)
         if asked <= {*_OF_REGRESSIONS, *OF_QUANTILES}:
             last = _R2_SHARE if "r2" in asked else 0.0

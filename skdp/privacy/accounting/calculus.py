@@ -31,7 +31,7 @@ from .subsampling import SampledReleases
 
 @dataclass(frozen=True)
 class Calculus(ABC):
-    """Reads events; never counts them (that is done in one place, by the ledger).
+    """Rule that prices events and converts totals into (epsilon, delta); the ledger adds them up.
 
     ``gaussian`` says that it has a price for Gaussian releases.
     """

@@ -143,8 +143,8 @@ def epsilon(
     """Epsilon of sampled releases, Gaussian ones, and fits that are (epsilon, delta)-DP, together.
 
     The price of the Gaussian ones is in mu^2; ``pairs`` are the (epsilon, delta) of fits of which
-    no more is known. It is rounded up, and ``about``, another bound if there is one, where numbers
-    are out of range.
+    no more is known. It is rounded up. ``about`` is another upper bound on it, if there is one, and
+    is returned where losses cannot be computed.
 
     Raises
     ------

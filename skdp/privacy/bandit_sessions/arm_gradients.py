@@ -25,7 +25,7 @@ _AHEAD = 1 << 13
 class _BlockSession(ArmSession, ABC):
     """Sums of ``l' v`` over the users of each arm in the present block, at any weights.
 
-    Blocks have no user in common. Who is in one is asked nothing by the others, so that the run
+    Blocks have no user in common, and a user is asked about in one block alone, so that the run
     costs what its costliest block costs (parallel composition, for neighbours that replace a user).
     """
 

@@ -73,4 +73,4 @@ class ArmStreams(ArmSession):
         return sums
 
     def _forget_block(self) -> None:
-        """The rows of a block that has ended are with the streams."""
+        """Drop nothing: the streams have taken the rows of the block and keep none."""

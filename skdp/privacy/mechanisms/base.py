@@ -32,7 +32,7 @@ class Mechanism(ABC):
 
     @abstractmethod
     def event(self, query: str) -> Event | tuple[Event, ...]:
-        """The fact to charge for one answer to the query of this name.
+        """The event to charge for one answer to the query of this name.
 
         If several sites answer it, a fact for each of them.
         """

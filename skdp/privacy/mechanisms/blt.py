@@ -18,7 +18,7 @@ _CHUNK, _BLOCK = 256, 1 << 15
 
 
 class _Buffers(Correlator):
-    """The noise of the last sum, and sums of all normals that forget each at its own rate."""
+    """The noise of the last sum, and decaying sums of all normals, each with a rate of its own."""
 
     def __init__(self, mechanism: BLT, size: int) -> None:
         self._mechanism = mechanism

@@ -35,7 +35,7 @@ class GaussianMechanism(Mechanism):
         return cls(sensitivity, sensitivity / sqrt(spend.amount) * ROUND_UP)
 
     def event(self, query: str) -> GaussianEvent:
-        """The fact to charge for one release."""
+        """The event to charge for one release."""
         return GaussianEvent(
             query=query, sensitivity=self.sensitivity, noise_scale=self.noise_scale
         )

@@ -63,7 +63,7 @@ class GumbelMechanism(Mechanism):
         return cls(sensitivity, sensitivity / eta * ROUND_UP, choices)
 
     def event(self, query: str) -> ExponentialEvent:
-        """The fact to charge: one exponential mechanism for each choice."""
+        """The event to charge: one exponential mechanism for each choice."""
         return ExponentialEvent(
             query=query,
             sensitivity=self.sensitivity,

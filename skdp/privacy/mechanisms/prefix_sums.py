@@ -142,7 +142,7 @@ class PrefixSumMechanism(ABC):
     def event(
         self, query: str, sensitivity: float, noise_scale: float, max_visits: int = 1
     ) -> PrefixSumEvent:
-        """The fact to charge, once, before the first term is added."""
+        """The event to charge, once, before the first term is added."""
         return PrefixSumEvent(
             query=query,
             sensitivity=sensitivity,

@@ -141,7 +141,7 @@ class RandomSlope(PerturbingMechanism):
         """Norm that no slope exceeds."""
 
     def event(self, query: str) -> PerturbationEvent:
-        """The fact to charge for one release."""
+        """The event to charge for one release."""
         return self.fact(
             query=query,
             sensitivity=self.sensitivity,
@@ -171,7 +171,7 @@ class ObjectivePerturbation(RandomSlope):
     of_units: bool = False
 
     def event(self, query: str) -> PerturbationEvent:
-        """The fact to charge for one release."""
+        """The event to charge for one release."""
         fact = super().event(query)
         assert isinstance(fact, ObjectivePerturbationEvent)
         return replace(fact, of_units=self.of_units)

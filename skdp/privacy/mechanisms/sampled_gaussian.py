@@ -70,7 +70,7 @@ class SampledGaussian(PerturbingMechanism):
         return cls(n_samples, sampling_rate, sensitivity, noise, adjacency, sites)
 
     def event(self, query: str) -> Event | tuple[Event, ...]:
-        """The fact to charge for one release, for each of the sites if there are several."""
+        """The event to charge for one release, for each of the sites if there are several."""
         fact = SampledGaussianEvent(
             query=query,
             sensitivity=self.sensitivity,

@@ -65,7 +65,7 @@ class Trust:
         return self.source in ("secure_sum", "final_model", "central")
 
     def fewest(self) -> int:
-        """Sites that a round needs, so that an honest one has what its trust is worth."""
+        """Least number of sites in a round with which noise protects an honest site as promised."""
         return self.colluders + (2 if self.source == "pairwise" else 1)
 
 
@@ -150,7 +150,7 @@ class SiteNoise(Mechanism):
         return cls(labels, edges, trust, sensitivity, noise, np.full(n_active, own))
 
     def event(self, query: str) -> tuple[Event, ...]:
-        """The facts to charge for one round, one for each site that takes part."""
+        """The events to charge for one round, one for each site that takes part."""
         trust = self.trust
         scales = self.noise_scales.tobytes(), self.own_noise_scales.tobytes()
         return _events(query, self.labels, self.sensitivity, *scales, trust.source, trust.colluders)

@@ -71,7 +71,7 @@ class ThresholdMechanism(Mechanism):
         return 1.0 + max(noise, 0.0) + spacing(self.sensitivity, self.noise_scale, 1)
 
     def event(self, query: str) -> ThresholdEvent:
-        """The fact to charge for one release."""
+        """The event to charge for one release."""
         return ThresholdEvent(
             query=query,
             sensitivity=self.sensitivity,

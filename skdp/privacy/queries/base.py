@@ -103,7 +103,7 @@ class Summed(GaussianQuery):
     def extents(self) -> tuple[float, float]:
         """Largest distance of two rows' vectors, and largest norm of one.
 
-        Infinite where double precision is left.
+        Infinite beyond the range of double precision.
         """
 
     @property
@@ -214,7 +214,7 @@ def counted(values: np.ndarray, edges: np.ndarray, weights: np.ndarray | None) -
 
 
 def kept(bound: float, n: int) -> float:
-    """The bound on what a row adds to a sum over n; infinite where double precision is left."""
+    """The bound on what a row adds to a sum over n; infinite beyond what doubles can hold."""
     return bound if bound >= LEAST_BOUND and bound * n <= LARGEST_SUM else inf
 
 
@@ -232,7 +232,7 @@ def range_of_scores(product: float, norm: float, n: int, adjacency: Adjacency) -
     """Most that the difference of two scores moves, each a sum of products over n.
 
     A product is that of an entry of a row, whose norm is bounded, and another number, and is at
-    most ``product``. Infinite where double precision is left.
+    most ``product``. Infinite beyond the range of double precision.
     """
     # Rows whose squares are lost could not be brought to a norm below.
     least = norm >= LEAST_BOUND and product >= LEAST_BOUND**2

@@ -111,7 +111,7 @@ class SelectionQuery(Best):
         return min(inf if own is None else own, norm / sqrt(2.0))
 
     def sensitivity(self, adjacency: Adjacency) -> float:
-        """``4 c e / n`` under replace-one; infinite where double precision is left."""
+        """``4 c e / n`` under replace-one; infinite beyond the range of double precision."""
         norm, n = self.problem.bounds.features_norm, self.problem.n_samples
         return range_of_scores(self.clip * self.entry, norm, n, adjacency)
 
@@ -201,7 +201,7 @@ class VertexQuery(Best):
             object.__setattr__(self, "known", known)
 
     def sensitivity(self, adjacency: Adjacency) -> float:
-        """``4 c e / n`` under replace-one; infinite where double precision is left.
+        """``4 c e / n`` under replace-one; infinite beyond the range of double precision.
 
         Adding what is known rounds the four scores that two data sets and two candidates have, each
         by half a unit in the last place, for which there is room.

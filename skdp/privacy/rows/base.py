@@ -96,7 +96,7 @@ class RowStore(ABC):
 
     @property
     def whole_units(self) -> bool:
-        """True if means over the rows of each privacy unit are at hand; public."""
+        """True if the mean over the rows of each privacy unit can be computed; public."""
         return False
 
     def by_unit(self) -> RowStore:

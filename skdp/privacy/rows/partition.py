@@ -86,7 +86,7 @@ class OpenedPartition:
 
 
 class Refused(Exception):
-    """Way of a refusal out of a task."""
+    """Exception that carries a refusal out of a task."""
 
     def __init__(self, refusal: Refusal) -> None:
         super().__init__()
@@ -177,9 +177,9 @@ def answered(
     places: tuple[list[int], int, int],
     pieces: list[bytes],
 ) -> Sums:
-    """Sums of the kernel over partitions, as they came or bounded.
+    """Sums of the kernel over partitions, as they came or brought to bounds, by level and place.
 
-    These are at the given places of so many, of a table of so many rows.
+    ``places`` holds the places of these partitions, the number of all, and that of all rows.
     """
     kernel, view, of_units = unpacked(pieces)
     at, count, n_samples = places

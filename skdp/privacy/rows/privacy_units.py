@@ -169,12 +169,12 @@ class PrivacyUnits:
 
 @dataclass(frozen=True, eq=False)
 class LabelledRows:
-    """Rows of a part of a table, by the people whose they are. As secret as they are.
+    """Rows of a part of a table, with the labels of their privacy units. As secret as the rows.
 
     Parameters
     ----------
     names : list of hashable
-        Names of those who have rows there, each once.
+        Labels of the units that have rows there, each once.
     codes : ndarray of shape (n_rows,)
         For each row the place in ``names``.
     kind : hashable or None

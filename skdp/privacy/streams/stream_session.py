@@ -117,7 +117,7 @@ class StreamOpening:
 
     @property
     def event(self) -> Event:
-        """The fact to charge, once, for the whole stream."""
+        """The event to charge, once, for the whole stream."""
         if self.plan.chooses_vertices:
             return self.gumbel.event(StreamScoresQuery.name)
         facts = self.sensitivity, self.noise_scale, self.max_visits
