@@ -40,6 +40,7 @@ from ..solvers.preconditioning import (
     Preconditioner,
     asks_for_counts,
     share_of_mean,
+    share_of_rate,
     with_class_prior,
     with_mean_rate,
     with_target_mean,
@@ -529,7 +530,7 @@ class TargetMean(Stage):
         if not starts or case.origin is not None or not problem.bounds.intercept_value:
             return None
         if case.counts:
-            return cls(ClassPrior.COUNT_SHARE)
+            return cls(share_of_rate(problem, case.mu * sqrt(left)))
         share = share_of_mean(problem, case.mu * sqrt(left), conditioned=conditioned)
         return cls(share) if share else None
 

@@ -203,6 +203,18 @@ class TrackedGD:
     MOMENTUM, STRIDE = 0.9, 20.0
 
 
+class HonestScale:
+    """How far solutions for classes are taken back to their start, as noise explains them.
+
+    Measured by never_worse.py, on half 0 of whose cells they were set.
+    """
+
+    # Share of the curvature of the loss that clipped gradients keep, how much of the noise is taken
+    # off, and how much of the log-loss of equal frequencies noise may cost where nothing is known.
+    WHOLE, NOISE_RATIO, PRICE = 0.1, 1.5, 0.03
+    WHOLE_OF_COUNTS = 0.3
+
+
 class Calibration:
     """Offset and scale of predictions with wide clips, the end of ``tracked_gd``.
 
@@ -238,6 +250,9 @@ class Temperature:
     # of the temperature is expected to have. Nothing is asked where noise in log a, by that slope,
     # would have more than this multiple of it.
     SLOPE, VARIANCE, DROWNED_VARIANCE = 0.1, 0.25, 0.25
+    # Where that is so, from this n mu on, a rough answer about the scores as large as they are is
+    # still worth the largest share; set on half 0 of never_worse.py, with the expected variance.
+    ROUGH_EVIDENCE, VARIANCE_IF_ROUGH, SHORTEST_REACH = 40.0, 1.0, 0.05
     # n mu, for balanced classes, from which scores of text are about as large as they should be.
     # Noise makes them too large below, about in inverse proportion, as measured on newsgroups.
     EVIDENCE_OF_TEXT = 400.0
@@ -317,6 +332,9 @@ class QuantileGD:
     ROW_LENGTH, MOST_ROW_LENGTH, NOISE_RATIO = 0.6, 4.0, 0.5
     # Noise of a score, in units of the inverse density, up to which steps go.
     SCORE_NOISE = 0.25
+    # Variance that shares of rows are expected to have about those of evenly spread targets.
+    # Measured by never_worse.py.
+    VARIANCE_OF_SHARES = 0.03
     # Share of the steps in which all quantiles have the same slopes.
     TOGETHER_SHARE = 0.5
 
@@ -540,6 +558,9 @@ class ClassPrior:
     # Largest noise of a class's share of the rows, times the number of classes, at which it is
     # asked.
     VISIBLE_NOISE = 0.3
+    # Noise of what is taken for noise in the distance from equal counts, in units of its root mean
+    # square over the root of the classes less one.
+    SURE = 2.0
     # How much of the balance is brought about by weights where an offset can bring about the rest.
     # More silences the rows of common classes, less goes wrong where clipping bends the log-odds.
     BALANCED_BY_WEIGHTS = 0.75
@@ -559,6 +580,9 @@ class TargetMean:
     # Square of a mean below which it is taken for noise, in units of the noise; and the square that
     # means of targets in [-1, 1] have where nothing is known.
     THRESHOLD, PRIOR_SQUARE = 3.0, 0.2
+    # Of counts: noise of the mean that is worth a larger share, in units of the cap, and the least
+    # mean in units of its noise. Measured by never_worse.py.
+    NOISE_OF_RATE, OF_NOISE = 0.02, 0.25
 
 
 class FrequencyScaling:

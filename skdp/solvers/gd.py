@@ -20,7 +20,7 @@ from .defaults import GD as tuned
 from .descent import Descent, clips_whole_units
 from .minibatches import check_batch_size, reserve
 from .rules import OF_RULES, DescentRule, check_clip, in_few_steps, rule_of
-from .shrinkage import Course, towards_start
+from .shrinkage import Course, at_honest_scale, towards_start
 
 if TYPE_CHECKING:
     from ..privacy.adjacency import Adjacency
@@ -54,7 +54,8 @@ class GD(Solver):
 
     With the default's steps a regression starts at a noisy mean of the targets, if the estimator
     asks for one, and the solution is taken back towards the start as far as noise explains it
-    (:func:`skdp.solvers.shrinkage.towards_start`).
+    (:func:`skdp.solvers.shrinkage.towards_start`). Log-odds of classes are taken back likewise
+    (:func:`skdp.solvers.shrinkage.at_honest_scale`).
 
     Works for every loss, smooth or not, every penalty and every constraint. Slow where the features
     are badly conditioned: directions of second moment below 1 / total step size are not learned.
@@ -188,12 +189,15 @@ class GD(Solver):
         for spend in spends:
             descent.move(ask(descent.w, spend=spend, clip_norm=descent.clip_norm))
         w = descent.mean()
-        if self.shrinks and problem.loss.of_residuals:
+        if self.shrinks:
             scale = oracle.gradient_scale(spend=spends[0], clip_norm=descent.clip_norm)
             scales = [scale] * rule.steps
             course = Course([descent.step] * rule.steps, rule.momentum, scales, self.average)
-            ratios = {"whole": tuned.WHOLE_SHARE, "noise_ratio": tuned.NOISE_RATIO}
-            w = towards_start(problem, w, course, length=problem.row_norm, **ratios)
+            if problem.loss.of_residuals:
+                ratios = {"whole": tuned.WHOLE_SHARE, "noise_ratio": tuned.NOISE_RATIO}
+                w = towards_start(problem, w, course, length=problem.row_norm, **ratios)
+            elif problem.loss.log_odds and not problem.wide:
+                w = at_honest_scale(problem, w, course)
         return Solution(w, n_iter=rule.steps)
 
     @property

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
-from math import ceil, hypot, inf, sqrt
+from math import ceil, inf, sqrt
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -23,6 +23,7 @@ from .preconditioning.class_prior import (
     curvatures_at_start,
     scores_at_start,
 )
+from .shrinkage import Course, at_honest_scale, typical_length
 
 if TYPE_CHECKING:
     from ..privacy.oracle import Oracle
@@ -137,7 +138,7 @@ class PreconditionedGD(Solver):
         if steps is None:
             steps = ceil(_enough_steps(problem) * min(growth, tuned.MOST_STEP_GROWTH))
         clip = tuned.CLIP * growth if self.clip is None else self.clip
-        norm = _typical_norm(problem)
+        norm = typical_length(problem)
         scale = norm * problem.max_weight
         oracle = oracle.for_problem(problem.unshortened())
         oracle.note(planned=steps)
@@ -246,7 +247,7 @@ class PreconditionedGD(Solver):
         step = (1 - momentum) * total / steps / task.unit
         steepest = task.steepest.reshape(-1, *(1 for _ in problem.shape[1:]))
         w = problem.start()
-        pace, tail = np.zeros_like(w), TailMean(steps, self.average)
+        pace, tail, sizes = np.zeros_like(w), TailMean(steps, self.average), []
         longer, latest = 1.0, deque[np.ndarray](maxlen=tuned.LATEST_GRADIENTS)
         for _ in range(steps):
             g = task.gradient(w)
@@ -259,7 +260,12 @@ class PreconditionedGD(Solver):
             pace = momentum * pace - g / (1 / (longer * step) + steepest)
             w = w + pace
             tail.add(w)
-        return tail.value()
+            sizes.append(1 / (1 / (longer * step) + float(steepest.max())))
+        if problem.wide or not (task.weak or problem.loss.log_means):
+            # Of text the scale is known from the number of rows, and of many rows it is asked.
+            return tail.value()
+        course = Course(sizes, momentum, [task.noise] * steps, self.average)
+        return at_honest_scale(problem, tail.value(), course)
 
 
 @dataclass(frozen=True)
@@ -300,14 +306,6 @@ class _Task:
     growth: float
     weak: bool
     unit: float
-
-
-def _typical_norm(problem: Problem) -> float:
-    """Length of a typical row with its intercept entry."""
-    row_map = problem.bounds.row_map
-    if row_map is None or row_map.typical is None:
-        return problem.row_norm
-    return hypot(row_map.typical, problem.bounds.intercept_value)
 
 
 def _ridge(

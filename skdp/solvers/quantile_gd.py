@@ -118,8 +118,10 @@ class QuantileGD(Solver):
         shares = SharesBelow(problem, oracle)
         # Scores and targets are between -1 and 1 but for a few.
         everywhere = np.full(problem.loss.n_scores, 2.0)
+        # Of targets that are spread evenly over their bounds, which is all that is known.
+        even = 2 * np.array(problem.loss.quantiles) - 1 if problem.initial is None else 0.0
         start, density = shares.settled(
-            problem.start(), budget.fraction(share), everywhere, tuned.HALVINGS
+            problem.start(), budget.fraction(share), everywhere, tuned.HALVINGS, centre=even
         )
         look = budget.fraction(share / max(1, self.rounds - 1))
         growth = np.repeat(np.geomspace(1.0, tuned.LAST_ROUND, self.rounds), steps)
@@ -179,19 +181,35 @@ class SharesBelow:
         self._oracle, self._clip = oracle, problem.loss.weighed_from
         self._q = np.array(problem.loss.quantiles)
 
-    def _below(self, w: np.ndarray, spend: Spend) -> tuple[np.ndarray, float]:
-        found = self._oracle.intercept_gradient(w, clip=self._clip, spend=spend)
-        return found.value, found.scale
+    def _below(
+        self, w: np.ndarray, at: np.ndarray, centre: np.ndarray, spend: Spend
+    ) -> tuple[np.ndarray, float]:
+        """Shares below scores shifted by ``at``, less the quantiles, and their standard deviation.
+
+        Drawn to those of targets that are spread evenly about a quantile at ``centre``, as far as
+        noise explains the distance: where nothing is seen, quantiles are those of the bounds.
+        """
+        found = self._oracle.intercept_gradient(w + at * self.one, clip=self._clip, spend=spend)
+        kept = 1 / (1 + found.scale**2 / tuned.VARIANCE_OF_SHARES)
+        even = np.clip((at - centre) / 2, -self._q, 1 - self._q)
+        return kept * found.value + (1 - kept) * even, sqrt(kept) * found.scale
 
     def settled(
-        self, w: np.ndarray, budget: Budget, reach: np.ndarray, halvings: int
+        self,
+        w: np.ndarray,
+        budget: Budget,
+        reach: np.ndarray,
+        halvings: int,
+        *,
+        centre: np.ndarray | float = 0.0,
     ) -> tuple[np.ndarray, np.ndarray]:
         """The model with intercepts at the quantiles, and the densities there.
 
         Intervals of ``reach`` to either side of the scores are halved so many times, and the last
-        answer is about what is left. Without an intercept nothing is asked.
+        answer is about what is left. Quantiles are expected at ``centre`` from the scores. Without
+        an intercept nothing is asked.
         """
-        q, one = self._q, self.one
+        q, one, centre = self._q, self.one, np.broadcast_to(centre, self._q.shape)
         if not one.any():
             return w, np.full_like(q, tuned.UNKNOWN_DENSITY)
         parts = np.append(
@@ -202,12 +220,12 @@ class SharesBelow:
         places, found = [], []
         for spend in spends:
             at = (low + high) / 2
-            share, scale = self._below(w + at * one, spend)
+            share, scale = self._below(w, at, centre, spend)
             places.append(at)
             found.append(share)
             low, high = np.where(share < 0, at, low), np.where(share < 0, high, at)
         at, density = _density(q, np.array(places), np.array(found), scale, reach)
-        share, _ = self._below(w + at * one, last)
+        share, _ = self._below(w, at, centre, last)
         most = tuned.LONGEST_CORRECTION / density
         return w + (at - np.clip(share / density, -most, most)) * one, density
 

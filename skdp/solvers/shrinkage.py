@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import ceil
+from math import ceil, hypot, log, pi, sqrt
 from typing import NamedTuple
 
 import numpy as np
 
 from ..problem.bounds import RowMap
 from ..problem.problem import Problem
+from .defaults import HonestScale as tuned
+from .preconditioning.class_prior import curvatures_at_start
 
 # Curvatures of so many sizes are told apart.
 _SIZES = 32
@@ -119,6 +121,85 @@ def towards_start(
     square = float(np.sum(moments[:, None] * rest**2))
     factor = max(0.0, 1 - noise_ratio * expected / square) if square > 0 else 1.0
     return start + (kept + factor * rest).reshape(w.shape)
+
+
+def at_honest_scale(problem: Problem, w: np.ndarray, course: Course) -> np.ndarray:
+    r"""The solution for classes, moved towards the start until noise in log-odds costs little.
+
+    With N the variance that noise has in the score of a typical row, and S that of the score, it is
+
+    .. math:: w_0 + \max\Bigl(\frac{k}{\sqrt{1 + \pi k N / 8}}, f\Bigr) (w - w_0), \qquad
+              k = \max\Bigl(0, 1 - c\,\frac{N}{S}\Bigr),
+
+    at most w. The first is Stein's factor, and what the mean probability of log-odds of variance
+    k N around it asks for besides. Rows of unequal directions may have a signal that S does not
+    show, so that there is a least factor f, at which noise costs 3 % of the log-loss of equal
+    frequencies even if there is no signal: the loss is ``f^2 N / 8`` for two classes.
+
+    The order of predictions stays. All of it follows from released numbers.
+
+    Parameters
+    ----------
+    problem : Problem
+        With a loss whose scores are log-odds.
+    w, course
+        See :func:`towards_start`.
+
+    References
+    ----------
+    MacKay (1992), "The evidence framework applied to classification networks", for the mean
+    probability.
+    """
+    start, k = problem.start(), max(2, problem.loss.n_scores)
+    # Log-odds are differences of two scores where each class has one.
+    scores = 1 if problem.loss.n_scores == 1 else 2
+    curvature, length = tuned.WHOLE * (1 - 1 / k) / k, typical_length(problem)
+    if problem.loss.log_means:
+        # Few are so large that they are clipped, and their mean is known.
+        curvature = tuned.WHOLE_OF_COUNTS * float(curvatures_at_start(problem)[0]) / 4
+    moments, of_noise = moments_and_noise(problem, course, length=length, whole=curvature)
+    noise, variance = scores * float(moments @ of_noise), score_size(problem, w) ** 2
+    if not noise > 0:
+        return w
+    kept = max(0.0, 1 - tuned.NOISE_RATIO * noise / variance) if variance > 0 else 0.0
+    if problem.loss.log_means:
+        least = sqrt(2 * tuned.PRICE / noise)
+    else:
+        kept /= sqrt(1 + pi / 8 * kept * noise)
+        bend = 1 / 8 if scores == 1 else (1 - 1 / k) / 4
+        least = sqrt(tuned.PRICE * log(k) / (bend * noise))
+    return start + min(1.0, max(kept, least)) * (w - start)
+
+
+def score_size(problem: Problem, w: np.ndarray) -> float:
+    """Root mean square of the log-odds that a solution adds to its start, for a typical row.
+
+    All directions of rows count alike.
+
+    Parameters
+    ----------
+    problem : Problem
+        Public bounds, and the start.
+    w : ndarray
+        The solution.
+    """
+    move = (w - problem.start()).reshape(problem.n_rows, -1)
+    scores = 1 if move.shape[1] == 1 else 2
+    return typical_length(problem) * sqrt(scores * float(np.sum(move**2)) / move.size)
+
+
+def typical_length(problem: Problem) -> float:
+    """Length of a typical row with its intercept entry.
+
+    Parameters
+    ----------
+    problem : Problem
+        Public bounds.
+    """
+    row_map = problem.bounds.row_map
+    if row_map is None or row_map.typical is None:
+        return problem.row_norm
+    return hypot(row_map.typical, problem.bounds.intercept_value)
 
 
 def moments_and_noise(

@@ -20,6 +20,7 @@ from sklearn.isotonic import isotonic_regression
 from ..problem.problem import Problem
 from .defaults import Temperature as tuned
 from .preconditioning.class_prior import curvature_at_start
+from .shrinkage import score_size
 
 if TYPE_CHECKING:
     from ..privacy.oracle import Oracle
@@ -41,12 +42,16 @@ class Temperature:
         sake of the noise alone says nothing about the scale.
     evidence : float, default=inf
         Number of rows times mu, where the scale that noise gives to scores is known from it.
+    rough : bool, default=False
+        Whether rows are so few that the range is shortened to the size of the scores, and that not
+        much is known of their scale.
     """
 
     share: float
     reach: float
     penalised: bool
     evidence: float = inf
+    rough: bool = False
 
     def expected(self, problem: Problem) -> float:
         """Temperature by public facts alone, at most 1; for text, whose scores are mostly noise.
@@ -99,12 +104,16 @@ class Temperature:
             return expected * w
         problem = problem.unshortened()
         spend = oracle.budget.whole()
+        reach, variance = self.reach, tuned.VARIANCE
+        if self.rough:
+            reach = min(reach, max(tuned.SHORTEST_REACH, score_size(problem, w)))
+            variance = tuned.VARIANCE_IF_ROUGH
         answer, noise = oracle.for_problem(problem).score_scale(
-            w, tuned.SCALES, reach=self.reach, spend=spend
+            w, tuned.SCALES, reach=reach, spend=spend
         )
         # A normal prior for the logarithm of the temperature, in units of the noise.
         prior = noise**2 / (
-            tuned.SLOPE * max(tuned.LEAST_CURVATURE, curvature_at_start(problem)) * tuned.VARIANCE
+            tuned.SLOPE * max(tuned.LEAST_CURVATURE, curvature_at_start(problem)) * variance
         )
         steady = (prior + 1e-12) * np.log(tuned.SCALES / expected)
         found = _root(isotonic_regression(answer) + steady)
@@ -130,9 +139,10 @@ def plan_temperature(problem: Problem, mu: float, *, penalised: bool) -> Tempera
     """The plan for a problem, or None where there is no temperature to ask for.
 
     That is the case for losses whose scores are not log-odds, within a constraint, which a factor
-    could leave, and where noise would hide the answer: below ``n mu`` of about 300 for two classes
-    and 400 for more. Scores of text of two classes, which are mostly noise then, are brought to the
-    scale that public facts let expect, unless the user asked for the penalty.
+    could leave, and where noise would hide the answer: below ``n mu`` of 40. Up to about 300 for
+    two classes and 400 for more the answer is rough, and none for a penalty that the user asked
+    for. Scores of text of two classes, which are mostly noise then, are brought to the scale that
+    public facts let expect, unless the user asked for the penalty.
 
     Parameters
     ----------
@@ -156,6 +166,9 @@ def plan_temperature(problem: Problem, mu: float, *, penalised: bool) -> Tempera
     found = Temperature(share, reach, penalised, inf if alike else evidence)
     if not drowned:
         return found
+    # A shortened range would not balance a penalty.
+    if evidence >= tuned.ROUGH_EVIDENCE and not (problem.wide or penalised):
+        return replace(found, share=tuned.MOST_SHARE, rough=True)
     return replace(found, share=0.0) if found.evidence < tuned.EVIDENCE_OF_TEXT else None
 
 

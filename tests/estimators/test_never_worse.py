@@ -1,11 +1,17 @@
-"""Regression is not worse than a constant, and tends to least squares as the budget grows."""
+"""Models are not worse than a constant, and tend to those without privacy as the budget grows."""
 
 import numpy as np
 import pytest
 from sklearn.linear_model import LinearRegression
 
 import skdp
-from skdp import DPLassoRegressor, DPLinearRegression
+from skdp import (
+    DPLassoRegressor,
+    DPLinearRegression,
+    DPLogisticRegression,
+    DPPoissonRegressor,
+    DPQuantileRegressor,
+)
 from skdp.estimators import TargetMean
 
 pytestmark = [
@@ -127,6 +133,76 @@ def test_bounds_that_are_far_too_wide_cost_nothing():
         for b in (300.0, 4.0)
     )
     assert wide > near - 0.01
+
+
+# Classes, counts and quantiles. Bounds are more than five standard errors above what is measured.
+
+
+def log_losses(n, d, K, epsilon, slope, seeds=40):
+    """Log-loss over that of equal frequencies, on fresh rows, for each seed."""
+    out = []
+    for seed in range(seeds):
+        X, rng = rows(n + 500, d, seed), np.random.default_rng(100 + seed)
+        scores = np.zeros((len(X), K))
+        scores[:, 0] = slope * np.sqrt(d) * X[:, 0]
+        y = np.argmax(scores + rng.gumbel(size=scores.shape), axis=1)
+        model = DPLogisticRegression(
+            epsilon=epsilon, data_norm=1.0, classes=list(range(K)), random_state=seed
+        ).fit(X[:n], y[:n])
+        chances = model.predict_proba(X[n:])[np.arange(500), y[n:]]
+        out.append(-np.mean(np.log(chances)) / np.log(K))
+    return np.array(out)
+
+
+@pytest.mark.parametrize(
+    ("n", "d", "K", "epsilon"),
+    [
+        (100, 5, 2, 0.05),
+        (200, 10, 2, 0.5),
+        (500, 5, 2, 0.5),
+        (1000, 30, 2, 0.5),
+        (200, 10, 3, 0.2),
+        (1000, 30, 3, 0.5),
+    ],
+)
+def test_labels_without_a_signal_cost_next_to_nothing(n, d, K, epsilon):
+    assert log_losses(n, d, K, epsilon, 0.0).mean() < 1.09
+
+
+@pytest.mark.parametrize(("n", "epsilon", "most"), [(500, 1.0, 0.85), (2000, 1.0, 0.65)])
+def test_a_signal_in_labels_is_learned(n, epsilon, most):
+    assert log_losses(n, 5, 2, epsilon, 4.0, seeds=10).mean() < most
+
+
+@pytest.mark.parametrize(("n", "epsilon", "most"), [(500, 0.5, 2.0), (2000, 0.5, 1.3)])
+def test_rare_events_have_about_their_rate_where_features_tell_nothing(n, epsilon, most):
+    out = []
+    for seed in range(30):
+        X, y = rows(n, 5, seed), np.random.default_rng(100 + seed).poisson(0.07, size=n)
+        model = DPPoissonRegressor(
+            epsilon=epsilon, data_norm=1.0, target_bounds=(0, 6), random_state=seed
+        ).fit(X, y)
+        # Expected deviances of a rate of .07, up to what the counts alone contribute.
+        mean, rate = np.maximum(model.predict(X), 1e-9), 0.07
+        excess = np.mean(mean - rate + rate * np.log(rate / mean))
+        out.append(1 + excess / (rate * np.log(1 / rate)))
+    assert np.mean(out) < most
+
+
+def test_quantiles_that_noise_hides_are_those_of_the_bounds():
+    q = np.array([0.25, 0.5, 0.9])
+    out = []
+    for seed in range(30):
+        X, y = rows(200, 5, seed), no_signal(np.zeros((200, 1)), np.random.default_rng(seed))
+        model = DPQuantileRegressor(
+            quantile=q, epsilon=0.02, data_norm=1.0, target_bounds=(-1, 1), random_state=seed
+        ).fit(X, y)
+        losses = [
+            np.mean(np.maximum(q * (y[:, None] - z), (q - 1) * (y[:, None] - z)))
+            for z in (model.predict(X), 2 * q - 1)
+        ]
+        out.append(losses[0] / losses[1])
+    assert np.mean(out) < 1.25
 
 
 # The release.

@@ -12,7 +12,15 @@ from examples_of_estimators import MODELS as MADE
 
 import skdp
 from skdp import DPLassoRegressor, DPLinearRegression, DPLogisticRegression
-from skdp.estimators import ClassCounts, DataNorm, PrivateLinearModel, Solve, TotalWeight, base
+from skdp.estimators import (
+    ClassCounts,
+    DataNorm,
+    PrivateLinearModel,
+    ScoreScale,
+    Solve,
+    TotalWeight,
+    base,
+)
 from skdp.privacy import PrivacyUnit
 from skdp.privacy.accounting import Budget, GaussianDP, Ledger, ZeroConcentratedDP, gdp
 from skdp.problem.constraints import L1Ball
@@ -233,6 +241,9 @@ def check_stages_keep_to_their_shares(kind):
     assert list(paid) == [purpose for purpose in order if purpose in paid]
     for stage in model.plan_.stages:
         of = whole if stage.bound or isinstance(stage, TotalWeight) else left
+        if isinstance(stage, ScoreScale):
+            # Of what it and the solver have together.
+            of += paid[Solve.purpose]
         assert paid.get(stage.purpose, 0.0) <= stage.share * of * (1 + 1e-6), stage.purpose
         left -= paid.get(stage.purpose, 0.0)
     assert left >= -1e-6 * whole

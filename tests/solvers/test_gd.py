@@ -13,7 +13,7 @@ from skdp.privacy import Adjacency, PrivateOracle, SeededNoise
 from skdp.privacy.accounting import Ledger
 from skdp.privacy.rows import DenseRows
 from skdp.problem import Problem, RowBounds, TargetBounds
-from skdp.problem.losses import Logistic, Squared
+from skdp.problem.losses import Hinge, Logistic, Squared
 from skdp.problem.penalties import L1, L2
 from skdp.solvers import GD, schedules
 from skdp.testing import record_fit, replay_fit
@@ -165,7 +165,7 @@ def test_units_of_the_rows_do_not_matter():
 def test_few_long_steps_bear_as_much_noise_as_many_short_ones():
     # Rows that are all zero, so that a fit is a sum of noise.
     n, d = 10, 50_000
-    problem, X, y = Problem(Logistic(), n, d, RowBounds(1.0, 0.0)), np.zeros((n, d)), np.zeros(n)
+    problem, X, y = Problem(Hinge(), n, d, RowBounds(1.0, 0.0)), np.zeros((n, d)), np.zeros(n)
     few, many = (solve(GD(steps=steps), problem, X, y)[0] for steps in (None, 100))
     assert few.n_iter < many.n_iter / 3
     assert np.std(few.w) == pytest.approx(np.std(many.w), rel=0.02)

@@ -4,7 +4,7 @@ from .base import Preconditioner
 from .class_prior import asks_for_counts, balancing_offset, with_class_prior
 from .frequency_scaling import FrequencyScaling
 from .iterative_whitening import IterativeWhitening
-from .target_mean import share_of_mean, with_mean_rate, with_target_mean
+from .target_mean import share_of_mean, share_of_rate, with_mean_rate, with_target_mean
 from .whitening import Whitening
 from .wide_whitening import WideWhitening, whitened_mean_square
 
@@ -17,6 +17,7 @@ __all__ = [
     "asks_for_counts",
     "balancing_offset",
     "share_of_mean",
+    "share_of_rate",
     "whitened_mean_square",
     "with_class_prior",
     "with_mean_rate",

@@ -24,8 +24,10 @@ def with_class_prior(problem: Problem, oracle: Oracle, *, balanced: bool) -> Pro
     One histogram of the labels costs 2 % of what is left of the budget. The counts c are first
     brought to sum to the public number of rows n, which takes the common part off their noise:
     with two classes what is left is ``(n + c_1 - c_0) / 2``, as precise (standard deviation
-    1 / mu under replace-one) as a count of one class alone would be. Shares ``p_k`` then have the
-    standard deviation of that noise as a floor, and at least one row.
+    1 / mu under replace-one) as a count of one class alone would be. Counts are drawn to equal ones
+    as far as noise explains the distance (Stein's positive-part factor, with so much of the noise
+    that it is taken for a signal rarely). Shares ``p_k`` then have the standard deviation of that
+    noise as a floor, and at least one row.
 
     For losses whose scores are log-odds, and with an intercept, the solver starts at the
     log-odds of the classes, with all other weights zero: a rare class need not first be found out
@@ -67,6 +69,9 @@ def with_class_prior(problem: Problem, oracle: Oracle, *, balanced: bool) -> Pro
         return problem
     counts = oracle.histogram("target", np.arange(1, k) - 0.5, spend=spend)
     counts += (n - counts.sum()) / k
+    away = counts - n / k
+    beyond = 1 - (1 + tuned.SURE / sqrt(k - 1)) * k * noise**2 / max(float(away @ away), 1e-300)
+    counts = n / k + max(0.0, beyond) * away
     shares = np.maximum(counts, max(1.0, noise))
     shares /= shares.sum()
     problem = replace(problem, class_shares=tuple(shares.tolist()))

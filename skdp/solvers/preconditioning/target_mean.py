@@ -48,6 +48,20 @@ def share_of_mean(problem: Problem, mu: float, *, conditioned: bool) -> float:
     return max(share, tuned.LEAST_SHARE_IF_PRIVATE) if share <= tuned.MOST_SHARE_IF_PRIVATE else 0.0
 
 
+def share_of_rate(problem: Problem, mu: float) -> float:
+    """Share of mu^2 for the mean rate, at which its noise is a small part of the cap on counts.
+
+    Parameters
+    ----------
+    problem : Problem
+        Public sizes.
+    mu : float
+        Gaussian-DP parameter of what is left.
+    """
+    needed = (1 / (tuned.NOISE_OF_RATE * problem.n_samples * mu)) ** 2
+    return min(tuned.MOST_SHARE, max(tuned.LEAST_SHARE, needed))
+
+
 def with_target_mean(problem: Problem, oracle: Oracle, share: float) -> Problem:
     r"""The problem with a start at the mean of the targets, as far as it stands out of its noise.
 
@@ -86,8 +100,10 @@ def with_target_mean(problem: Problem, oracle: Oracle, share: float) -> Problem:
 def with_mean_rate(problem: Problem, oracle: Oracle, share: float) -> Problem:
     """The problem with a start at the mean rate: the logarithm of mean count over mean exposure.
 
-    The mean count is asked for as the gradient along the intercept where no event is expected. It
-    counts as at least its noise. Exposure is the total weight of the rows, where that was asked.
+    The mean count is asked for as the gradient along the intercept where no event is expected. Like
+    that of targets it is taken back as far as noise explains it, to no less than a quarter of the
+    noise, as a rate that is too large costs more than one too small. Exposure is the total weight
+    of the rows, where that was asked.
 
     Parameters
     ----------
@@ -104,6 +120,9 @@ def with_mean_rate(problem: Problem, oracle: Oracle, share: float) -> Problem:
     nowhere[-1] = (_NONE + target.log_unit) / constant
     spend = oracle.budget.fraction(share).whole()
     answer = oracle.for_problem(problem).intercept_gradient(nowhere, clip=1.0, spend=spend)
-    mean = min(1.0, max(-float(answer.value[0]), answer.scale))
+    mean, noise = max(0.0, -float(answer.value[0])), answer.scale
+    mean *= max(0.0, 1 - (noise / mean) ** 2) if mean > 0 else 0.0
+    mean *= tuned.PRIOR_SQUARE / (tuned.PRIOR_SQUARE + noise**2)
+    mean = min(1.0, max(mean, tuned.OF_NOISE * min(0.5, noise)))
     start[-1] = (log(mean) + target.log_unit) / constant
     return replace(problem, initial=start)
