@@ -136,7 +136,9 @@ def at_honest_scale(problem: Problem, w: np.ndarray, course: Course) -> np.ndarr
     show, so that there is a least factor f, at which noise costs 3 % of the log-loss of equal
     frequencies even if there is no signal: the loss is ``f^2 N / 8`` for two classes.
 
-    The order of predictions stays. All of it follows from released numbers.
+    No prediction is changed, as a solution that did not start at an earlier model is shortened as a
+    whole, with the log-odds of the classes (``w_0 = 0`` above). All of it follows from released
+    numbers.
 
     Parameters
     ----------
@@ -168,7 +170,11 @@ def at_honest_scale(problem: Problem, w: np.ndarray, course: Course) -> np.ndarr
         kept /= sqrt(1 + pi / 8 * kept * noise)
         bend = 1 / 8 if scores == 1 else (1 - 1 / k) / 4
         least = sqrt(tuned.PRICE * log(k) / (bend * noise))
-    return start + min(1.0, max(kept, least)) * (w - start)
+    # Drawn to log-odds of the classes alone, few rows of the rarer one would ever be predicted;
+    # shortened as a whole, a later factor for the scale undoes what was too much.
+    of_classes = problem.loss.log_odds and not start[:-1].any()
+    origin = np.zeros_like(start) if of_classes else start
+    return origin + min(1.0, max(kept, least)) * (w - origin)
 
 
 def score_size(problem: Problem, w: np.ndarray) -> float:
