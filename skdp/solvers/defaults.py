@@ -204,7 +204,7 @@ class TrackedGD:
 
 
 class HonestScale:
-    """How far solutions for classes are taken back to their start, as noise explains them.
+    """Shrinkage of solutions for classes towards their start, as far as noise explains them.
 
     Measured by never_worse.py, on half 0 of whose cells they were set.
     """

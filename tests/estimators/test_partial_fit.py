@@ -174,7 +174,7 @@ def test_a_batch_starts_at_the_model_before_it(make, precondition, fit_intercept
 @pytest.mark.parametrize("warm", [True, False])
 def test_blocks_start_at_the_model_before_them_if_they_are_told_to(warm):
     # A solver that only adds a constant tells where it has started.
-    model = classifier(solver=Blocks(first=40, solver=Plus(), warm=warm), precondition=None)
+    model = classifier(solver=Blocks(first=40, solver=Plus(), warm=warm), precondition=None, C=2.0)
     feed(model)
     assert model.coef_[0, 0] == (5.0 if warm else 1.0)
 

@@ -347,7 +347,9 @@ def chunks_sum_as_rows_in_memory_do(changed=None):
             yield place, y[start : start + 30]
 
     marked = rng.random(90) < 0.3
-    sums_are_those_in_memory(lambda: ChunkedRows(Chunks(read), np.asarray), X, y, marked, changed)
+    sums_are_those_in_memory(
+        lambda: ChunkedRows(Chunks(read, memory=0), np.asarray), X, y, marked, changed
+    )
 
 
 def row_groups_cut_no_chunks():

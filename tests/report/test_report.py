@@ -254,7 +254,7 @@ def test_the_report_of_a_regression_is_short():
 
 def test_a_report_says_nothing_of_the_rows():
     def filed(rows, targets):
-        model = classifier(solver="gd", precondition=None, epsilon=2.0)
+        model = classifier(solver="gd", precondition=None, epsilon=2.0, C=2.0)
         return report(model.fit(rows, targets)).to_json()
 
     rng = np.random.default_rng(3)

@@ -23,7 +23,13 @@ def of_fits(k, epsilon=EPSILON):
 
 
 def model(**options):
-    given = {"epsilon": EPSILON, "classes": [0, 1], "data_norm": 1.0, "precondition": None}
+    given = {
+        "epsilon": EPSILON,
+        "classes": [0, 1],
+        "data_norm": 1.0,
+        "precondition": None,
+        "C": 2.0,
+    }
     return DPLogisticRegression(**given | {"solver": GD(steps=5), "warm_start": True} | options)
 
 
