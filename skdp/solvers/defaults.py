@@ -186,8 +186,8 @@ class TrackedGD:
     MEMORIES = 6.4
     # Where rows are many and second moments stand out of their noise in nearly all directions,
     # these go at one pace: few steps are enough, a unit of how far moments are apart, and with less
-    # momentum the clip follows residuals more closely. Steps were set on california, protein, autoregressive,
-    # lognormal, ill_conditioned and the simulated tables.
+    # momentum the clip follows residuals more closely. Steps were set on california, protein,
+    # autoregressive, lognormal, ill_conditioned and the simulated tables.
     RESOLVED_SHARE, RESOLVED_STEPS, MOST_RESOLVED_STEPS, RESOLVED_MEMORIES = 0.9, 5.0, 24.0, 12.0
     # How fast the clip follows, a step, at least and at most, and over all steps.
     CLIP_RATE, MOST_CLIP_RATE, TOTAL_CLIP_RATE = 0.1, 0.85, 20.0
