@@ -86,7 +86,7 @@ def _entries(section: str) -> dict[str, str]:
 
 def _text(sections: dict[str, str]) -> str:
     """The docstring of such sections, in the order of numpydoc."""
-    order = ["", "Parameters", "Attributes", "Returns", "Raises", "Warns", "Notes", "References"]
+    order = ["", "Parameters", "Attributes", "Returns", "Raises", "Warns", "See Also", "Notes"]
     titles = [*order, *(title for title in sections if title not in order)]
     parts = [
         (f"{title}\n{'-' * len(title)}\n" if title else "") + sections[title].strip("\n")

@@ -127,7 +127,7 @@ def test_models_say_of_all_they_have_what_it_is():
     page = inspect.getdoc(skdp.DPLogisticRegression)
     # Of its own, of classifiers, of what infers, and of every model.
     own, shared = ("l1_ratio", "solver"), ("classes_", "inference_", "data_norm", "privacy_spent_")
-    for name in (*own, *shared):
+    for name in (*own, *shared, "privacy_unit_"):
         assert len(re.findall(rf"(?m)^{name} : ", page)) == 1, name
     # The nearest says it: a delta of 0 is for classifiers, and regressors with noisy minima.
     assert "0 is pure epsilon" in described(page, "delta")
@@ -136,6 +136,18 @@ def test_models_say_of_all_they_have_what_it_is():
     assert [documented_parameters(f.__doc__) for f in both] == [
         signature_parameters(f) for f in both
     ]
+
+
+SECTIONS = ["Parameters", "Attributes", "Returns", "Yields", "Raises", "Warns", "See Also"]
+SECTIONS += ["Guarantees", "Notes", "References", "Examples"]
+
+
+def test_sections_of_pages_come_once_and_in_the_order_of_numpydoc():
+    pages = {t: inspect.cleandoc(t.__doc__ or "") for _, t in exported(MODULES)}
+    found = {t: re.findall(r"(?m)^([A-Z][\w ]*)\n-{3,}$", page) for t, page in pages.items()}
+    assert sum(map(len, found.values())) > 300
+    kept = {t: [s for s in SECTIONS if s in titles] for t, titles in found.items()}
+    assert found == kept
 
 
 WITH_EXAMPLES = [m for m in MODULES if ">>> " in inspect.getsource(m)]

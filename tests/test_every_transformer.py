@@ -7,6 +7,7 @@ A new transformer of ``skdp.preprocessing`` is tested once it has an entry in
 import copy
 import inspect
 import pickle
+import re
 
 import joblib
 import numpy as np
@@ -145,6 +146,16 @@ def test_all_that_is_published_follows_from_paid_answers(given):
     first = published(fitted)
     replay_fit(fitted, 1e3 * make_rows(seed=5), None, transcript)
     assert_same(first, published(fitted))
+
+
+@every_transformer
+def test_all_that_is_published_is_documented_and_no_more(given):
+    fitted = seeded(given).fit(make_rows())
+    section = inspect.getdoc(type(given)).partition("Attributes\n---")[2].partition("\n\n")[0]
+    entries = re.findall(r"(?m)^(\w+_(?:, \w+_)*) : ", section)
+    told = sorted(name for entry in entries for name in entry.split(", "))
+    # Names that these rows have not.
+    assert told == sorted({*published(fitted), "feature_names_in_"})
 
 
 @pytest.mark.parametrize("adjacency", ["replace_one", "zero_out"])

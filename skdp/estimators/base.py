@@ -162,6 +162,8 @@ class PrivateLinearModel(DataOpener, PublishedModel, CallbackSupportMixin, Budge
         latest part.
     delta_ : float
         Slack of the guarantee: ``delta``, or what it is by default.
+    privacy_unit_ : str
+        What is protected: ``'row'``, or ``'privacy_unit'`` for all rows of a person.
     privacy_spent_ : PrivacySpent
         Named tuple ``(epsilon, delta)`` of what the fit has spent; of a stream, on the condition
         that rows of each call are new records, or named by ``privacy_unit``.

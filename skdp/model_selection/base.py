@@ -147,6 +147,8 @@ class PrivateSearch(BudgetedEstimator, MetaEstimatorMixin, BaseEstimator, ABC):
         Names of the features, if X had string column names.
     delta_ : float
         Slack of the guarantee: ``delta``, or what it is by default.
+    privacy_unit_ : str
+        What is protected: ``'row'``, or ``'privacy_unit'`` for all rows of a person.
     privacy_spent_ : PrivacySpent
         Named tuple ``(epsilon, delta)`` of what the search has spent, which is its budget.
     privacy_ledger_ : tuple of events

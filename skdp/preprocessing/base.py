@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from copy import copy, deepcopy
 from numbers import Real
-from textwrap import indent
 from typing import Any, ClassVar, Self, final
 
 import numpy as np
@@ -17,6 +15,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from ..docstrings import complete
 from ..privacy.accounting.calculus import Calculus, GaussianDP, ThresholdedGaussianDP
 from ..privacy.accounting.ledger import PrivacySpent
 from ..privacy.accounting.promise import delta_for
@@ -38,41 +37,6 @@ from ..reporting.privacy_ledger import PrivacyLedger
 from ..reporting.receipts import Receipt, SpendBound
 from ..validation import INFINITE, check_parameters, one_of, telling_sizes
 
-# What docstrings of transformers say alike: ``{epsilon, delta}`` stands for these entries there.
-_SHARED_WORDS = {
-    "epsilon": """epsilon : float, default=1.0
-    Budget of this step alone; a model behind it has its own. ``float('inf')`` adds no noise.""",
-    "delta": """delta : float, optional
-    Slack, the smaller of 1e-5 and n^-1.1 for n rows by default.""",
-    "bounds": """bounds : (low, high) or mapping, optional
-    Each a number for all features or one for each feature, known without the data; or a dictionary
-    of pairs (low, high) by column name. Bounds that are not given are found""",
-    "adjacency": """adjacency : {'replace_one', 'zero_out'}, default='replace_one'
-    When data sets count as neighbours; the promise of the model behind should be the same.""",
-    "random_state": """random_state : int, RandomState, Generator or None, default=None
-    Anything but None makes the noise reproducible, and warns: for tests only.""",
-    "bounds_": """bounds_ : tuple of ndarray
-    Low and high ends that were used, given or found, each of shape (`n_features_in_`,).""",
-    "n_samples_seen_": """n_samples_seen_ : int
-    Number of rows.""",
-    "delta_": """delta_ : float
-    Slack of the guarantee: ``delta``, or what it is by default.""",
-    "privacy_spent_": """privacy_spent_ : PrivacySpent
-    What ``fit`` has spent.""",
-    "privacy_ledger_": """privacy_ledger_ : tuple of Event
-    The releases behind it.""",
-    "n_features_in_": """n_features_in_ : int
-    Number of features.""",
-    "feature_names_in_": """feature_names_in_ : ndarray of shape (`n_features_in_`,)
-    Names of features, if X has any.""",
-}
-
-
-def _entries(words: re.Match[str]) -> str:
-    """Entries of a docstring that a line of their names stands for."""
-    entries = [_SHARED_WORDS[name] for name in words[2].split(", ")]
-    return indent("\n".join(entries), words[1])
-
 
 class Transformer(BudgetedEstimator, OneToOneFeatureMixin, TransformerMixin, BaseEstimator, ABC):
     """A transformer that says what it has spent.
@@ -83,6 +47,10 @@ class Transformer(BudgetedEstimator, OneToOneFeatureMixin, TransformerMixin, Bas
         What ``fit`` has spent.
     privacy_ledger_ : tuple of Event
         The releases behind it.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : ndarray of shape (`n_features_in_`,)
+        Names of features, if X has any.
     """
 
     privacy_spent_: PrivacySpent
@@ -92,8 +60,9 @@ class Transformer(BudgetedEstimator, OneToOneFeatureMixin, TransformerMixin, Bas
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        if cls.__doc__ is not None:
-            cls.__doc__ = re.sub(r"(?m)^( *)\{([\w, ]+)\}$", _entries, cls.__doc__)
+        # Those that can be constructed; their bases say what is common to several.
+        if "__init__" in vars(cls):
+            complete(cls)
 
     @final
     @strict_checks()
@@ -302,6 +271,26 @@ class PrivateTransformer(Transformer, ABC):
     """A transformer that learns from rows with a budget of its own.
 
     A subclass asks the oracle in ``_learn`` and sees no row, noise or ledger.
+
+    Parameters
+    ----------
+    epsilon : float, default=1.0
+        Budget of this step alone; a model behind it has its own. ``float('inf')`` adds no noise.
+    delta : float, optional
+        Slack, the smaller of 1e-5 and n^-1.1 for n rows by default.
+    adjacency : {'replace_one', 'zero_out'}, default='replace_one'
+        When data sets count as neighbours; the promise of the model behind should be the same.
+    random_state : int, RandomState, Generator or None, default=None
+        Anything but None makes the noise reproducible, and warns: for tests only.
+
+    Attributes
+    ----------
+    n_samples_seen_ : int
+        Number of rows.
+    delta_ : float
+        Slack of the guarantee: ``delta``, or what it is by default.
+    privacy_unit_ : str
+        What is protected: ``'row'``, or ``'privacy_unit'`` for all rows of a person.
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {

@@ -118,6 +118,18 @@ class QuantileLearner(RangedTransformer, ABC):
     """A transformer that follows from ranges and quantiles of columns.
 
     A subclass says in ``_publish`` what it makes of the distributions of columns.
+
+    Parameters
+    ----------
+    bounds : (low, high) or mapping, optional
+        Each a number for all features or one for each feature, known without the data; or a
+        dictionary of pairs (low, high) by column name. Bounds that are not given are found with
+        three tenths of the budget, or all of it where no quantiles are asked for.
+
+    Attributes
+    ----------
+    bounds_ : tuple of ndarray
+        Low and high ends that were used, given or found, each of shape (`n_features_in_`,).
     """
 
     @property

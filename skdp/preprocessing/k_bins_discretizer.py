@@ -30,9 +30,6 @@ class DPKBinsDiscretizer(Invertible, QuantileLearner):
         its bin.
     strategy : {'quantile', 'uniform'}, default='quantile'
         Whether bins hold equally many rows or have equal widths.
-    {epsilon, delta, bounds}
-        with three tenths of the budget, or all of it for bins of equal width.
-    {adjacency, random_state}
 
     Attributes
     ----------
@@ -40,8 +37,6 @@ class DPKBinsDiscretizer(Invertible, QuantileLearner):
         Ends of the bins of each feature. Bins narrower than the cells of the counts are merged.
     n_bins_ : ndarray of shape (`n_features_in_`,)
         Number of bins of each feature.
-    {bounds_, n_samples_seen_, delta_}
-    {privacy_spent_, privacy_ledger_, n_features_in_, feature_names_in_}
 
     See Also
     --------

@@ -25,7 +25,6 @@ class DPMinMaxScaler(Scaler, RangedTransformer):
 
     Parameters
     ----------
-    {epsilon, delta}
     feature_range : (float, float), default=(0.0, 1.0)
         The range.
     bounds : (low, high) or mapping, optional
@@ -34,7 +33,6 @@ class DPMinMaxScaler(Scaler, RangedTransformer):
         column name. Where the data fill known bounds, ``BoundsScaler`` is free.
     clip : bool, default=True
         Whether ``transform`` clips to the range.
-    {adjacency, random_state}
 
     Attributes
     ----------
@@ -44,11 +42,9 @@ class DPMinMaxScaler(Scaler, RangedTransformer):
         The distances between them.
     scale_, min_ : ndarray of shape (`n_features_in_`,)
         ``z = x * scale_ + min_``, before clipping.
-    {n_samples_seen_, delta_}
     privacy_spent_ : PrivacySpent
         What ``fit`` has spent: (0, 0) if the budget is so small for the number of rows that nothing
         would have been found and nothing was asked, which is said by a warning.
-    {privacy_ledger_, n_features_in_, feature_names_in_}
 
     See Also
     --------

@@ -61,7 +61,6 @@ class DPOneHotEncoder(PrivateTransformer):
 
     Parameters
     ----------
-    {epsilon}
     delta : float, optional
         Slack, the smaller of 1e-5 and n^-1.1 for n rows by default. A hundredth of it is for the
         threshold. 0 for columns that are given or hashed, of which nothing is asked.
@@ -86,7 +85,6 @@ class DPOneHotEncoder(PrivateTransformer):
         it dense or not by the share of zeros, which depends on the rows.
     dtype : number type, default=float
         Type of the result.
-    {adjacency, random_state}
 
     Attributes
     ----------
@@ -105,7 +103,6 @@ class DPOneHotEncoder(PrivateTransformer):
         Standard deviation of the noise on a count; likewise.
     n_samples_seen_ : int
         Number of rows, or of privacy units.
-    {delta_, privacy_spent_, privacy_ledger_, n_features_in_, feature_names_in_}
 
     See Also
     --------

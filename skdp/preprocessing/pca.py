@@ -32,9 +32,6 @@ class DPPCA(ComponentsLearner):
         asked for, because how many that takes would depend on the rows.
     whiten : bool, default=False
         Whether what comes out has variance 1 along each component.
-    {epsilon, delta, bounds}
-        with a quarter of the budget.
-    {adjacency, random_state}
 
     Attributes
     ----------
@@ -52,8 +49,6 @@ class DPPCA(ComponentsLearner):
         Number of components.
     noise_variance_ : float
         Mean variance along all other directions.
-    {bounds_, n_samples_seen_, delta_}
-    {privacy_spent_, privacy_ledger_, n_features_in_, feature_names_in_}
 
     See Also
     --------

@@ -39,6 +39,18 @@ class ComponentsLearner(Invertible, RangedTransformer, ABC):
 
     Columns are brought to one scale first, by private means and variances, so that each has noise
     in proportion to how much it varies; rows are held to a length that nearly all of them have.
+
+    Parameters
+    ----------
+    bounds : (low, high) or mapping, optional
+        Each a number for all features or one for each feature, known without the data; or a
+        dictionary of pairs (low, high) by column name. Bounds that are not given are found with
+        a quarter of the budget.
+
+    Attributes
+    ----------
+    bounds_ : tuple of ndarray
+        Low and high ends that were used, given or found, each of shape (`n_features_in_`,).
     """
 
     _range_share = 0.25

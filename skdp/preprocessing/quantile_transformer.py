@@ -30,9 +30,6 @@ class DPQuantileTransformer(Invertible, QuantileLearner):
         lie evenly.
     output_distribution : {'uniform', 'normal'}, default='uniform'
         Distribution of what comes out.
-    {epsilon, delta, bounds}
-        with three tenths of the budget.
-    {adjacency, random_state}
 
     Attributes
     ----------
@@ -42,8 +39,6 @@ class DPQuantileTransformer(Invertible, QuantileLearner):
         The quantiles.
     references_ : ndarray of shape (`n_quantiles_`,)
         The shares of rows that they leave below.
-    {bounds_, n_samples_seen_, delta_}
-    {privacy_spent_, privacy_ledger_, n_features_in_, feature_names_in_}
 
     See Also
     --------

@@ -29,12 +29,9 @@ class DPRobustScaler(Scaler, QuantileLearner):
         The two, in percent.
     unit_variance : bool, default=False
         Whether normally distributed features come out with variance 1.
-    {epsilon, delta, bounds}
-        with three tenths of the budget.
     clip : bool, default=True
         Whether ``transform`` clips features to the bounds that quantiles were found within, as
         :class:`DPStandardScaler` does.
-    {adjacency, random_state}
 
     Attributes
     ----------
@@ -43,8 +40,6 @@ class DPRobustScaler(Scaler, QuantileLearner):
     scale_ : ndarray of shape (`n_features_in_`,) or None
         Distances of the two quantiles; None without scaling. Where they are too near to be told
         apart, it is half the length of the interval of the feature.
-    {bounds_, n_samples_seen_, delta_}
-    {privacy_spent_, privacy_ledger_, n_features_in_, feature_names_in_}
 
     See Also
     --------

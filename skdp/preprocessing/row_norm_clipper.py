@@ -33,10 +33,6 @@ class RowNormClipper(FreeTransformer):
         (0, 0).
     privacy_ledger_ : tuple
         Empty.
-    n_features_in_ : int
-        Number of features seen by ``fit``.
-    feature_names_in_ : ndarray of shape (`n_features_in_`,)
-        Names of features, if X has any.
 
     Examples
     --------

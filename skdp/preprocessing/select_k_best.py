@@ -54,9 +54,10 @@ class DPSelectKBest(Invertible, RangedTransformer):
     target_bounds : (low, high), optional
         Ends that y is clipped to, known without the data, if it has numbers. One of the two is
         needed.
-    {epsilon, delta, bounds}
-        with a quarter of the budget.
-    {adjacency, random_state}
+    bounds : (low, high) or mapping, optional
+        Each a number for all features or one for each feature, known without the data; or a
+        dictionary of pairs (low, high) by column name. Bounds that are not given are found with
+        a quarter of the budget.
 
     Attributes
     ----------
@@ -64,8 +65,8 @@ class DPSelectKBest(Invertible, RangedTransformer):
         Size of the noisy covariance of each column, in units of its standard deviation, with the
         target, in units of half the width of its bounds; two classes count as the bounds. Of more
         classes, the length of the vector of covariances with each.
-    {bounds_, n_samples_seen_, delta_}
-    {privacy_spent_, privacy_ledger_, n_features_in_, feature_names_in_}
+    bounds_ : tuple of ndarray
+        Low and high ends that were used, given or found, each of shape (`n_features_in_`,).
 
     See Also
     --------

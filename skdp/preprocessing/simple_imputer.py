@@ -62,12 +62,10 @@ class DPSimpleImputer(RangedTransformer):
         taken within, given or found, to which they are clipped: from 0 to 1 where bounds begin at
         0, and from -1 to 1 otherwise. Ranges are found here once for all later steps then, with 85
         percent of the budget.
-    {epsilon, delta}
     bounds : (low, high) or mapping, optional
         For means and medians, known without the data: each a number for all features or one for
         each feature; or a dictionary of pairs (low, high) by column name. Of columns that it leaves
         out, or all if it is None, an interval is found with half of the budget.
-    {adjacency, random_state}
 
     Attributes
     ----------
@@ -76,8 +74,6 @@ class DPSimpleImputer(RangedTransformer):
     bounds_ : tuple of ndarray or None
         Low and high ends within which means or medians were taken, each of shape
         (`n_features_in_`,).
-    {n_samples_seen_, delta_}
-    {privacy_spent_, privacy_ledger_, n_features_in_, feature_names_in_}
 
     See Also
     --------

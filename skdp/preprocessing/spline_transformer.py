@@ -40,9 +40,6 @@ class DPSplineTransformer(Delegating, QuantileLearner):
         Whether all splines are kept, which sum to 1; else the last of each feature is left out.
     handle_missing : {'error', 'zeros'}, default='error'
         Whether missing values are refused, or are left out of the counts and all splines are 0.
-    {epsilon, delta, bounds}
-        with three tenths of the budget, or all of it for knots that are evenly spaced.
-    {adjacency, random_state}
 
     Attributes
     ----------
@@ -50,8 +47,6 @@ class DPSplineTransformer(Delegating, QuantileLearner):
         The knots, which increase visibly even where all rows have one value.
     n_features_out_ : int
         Number of splines of all features.
-    {bounds_, n_samples_seen_, delta_}
-    {privacy_spent_, privacy_ledger_, n_features_in_, feature_names_in_}
 
     See Also
     --------

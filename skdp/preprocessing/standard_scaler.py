@@ -26,8 +26,10 @@ class DPStandardScaler(Scaler, RangedTransformer):
 
     Parameters
     ----------
-    {epsilon, delta, bounds}
-        with up to a half of the budget.
+    bounds : (low, high) or mapping, optional
+        Each a number for all features or one for each feature, known without the data; or a
+        dictionary of pairs (low, high) by column name. Bounds that are not given are found with
+        up to a half of the budget.
     with_mean : bool, default=True
         Whether to centre. Sparse rows need False.
     with_std : bool, default=True
@@ -36,7 +38,6 @@ class DPStandardScaler(Scaler, RangedTransformer):
         Whether ``transform`` clips features to the bounds that the moments were taken within. A
         private linear model shortens rows that are long, with all of their features, so that a
         single wild value would hide the others.
-    {adjacency, random_state}
 
     Attributes
     ----------
@@ -46,8 +47,8 @@ class DPStandardScaler(Scaler, RangedTransformer):
         Released variances about them, at least what noise leaves to see; None without scaling.
     scale_ : ndarray of shape (`n_features_in_`,) or None
         Roots of the variances; None without scaling.
-    {bounds_, n_samples_seen_, delta_}
-    {privacy_spent_, privacy_ledger_, n_features_in_, feature_names_in_}
+    bounds_ : tuple of ndarray
+        Low and high ends that were used, given or found, each of shape (`n_features_in_`,).
 
     See Also
     --------

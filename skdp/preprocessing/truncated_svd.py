@@ -24,9 +24,6 @@ class DPTruncatedSVD(ComponentsLearner):
     ----------
     n_components : int, default=2
         Number of components.
-    {epsilon, delta, bounds}
-        with a quarter of the budget.
-    {adjacency, random_state}
 
     Attributes
     ----------
@@ -38,8 +35,6 @@ class DPTruncatedSVD(ComponentsLearner):
         The same as shares of the sum of the variances of the features.
     singular_values_ : ndarray of shape (n_components,)
         Roots of the sums of squares along the components.
-    {bounds_, n_samples_seen_, delta_}
-    {privacy_spent_, privacy_ledger_, n_features_in_, feature_names_in_}
 
     See Also
     --------

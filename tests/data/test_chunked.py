@@ -71,9 +71,9 @@ def test_what_is_kept_saves_passes_and_changes_no_bit(gradient, kind):
         np.testing.assert_array_equal(answer, answers[0])
 
 
-@pytest.mark.parametrize("memory", [-1, 1.5, "4 GB", np.zeros(2)], ids=str)
+@pytest.mark.parametrize("memory", [-1, 2e9, True, "4 GB", np.zeros(2)], ids=str)
 def test_memory_that_is_no_number_of_bytes_is_refused(memory):
-    with pytest.raises(ValueError, match="Chunks needs memory as a number of bytes"):
+    with pytest.raises(ValueError, match="Chunks needs memory as a whole number of bytes"):
         Chunks([], memory=memory)
 
 

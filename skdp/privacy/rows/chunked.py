@@ -100,10 +100,11 @@ class Chunks:
                 f"{type(source).__name__}; pass a function that returns a fresh iterator."
             )
         self._source, self._memory = source, memory
-        if memory is not None and not (isinstance(memory, Integral) and memory >= 0):
+        whole = isinstance(memory, Integral) and not isinstance(memory, bool)
+        if memory is not None and not (whole and memory >= 0):
             raise ValueError(
-                f"Chunks needs memory as a number of bytes of at least 0, got {shown(memory)}; "
-                "None keeps up to 4 GB."
+                "Chunks needs memory as a whole number of bytes of at least 0, such as "
+                f"2_000_000_000, got {shown(memory)}; None keeps up to 4 GB."
             )
 
     @classmethod
@@ -215,7 +216,7 @@ class Chunks:
         ValueError
             If a file is not in the format of Parquet; if columns are missing, of other kinds than
             numbers where these are needed, or not the same in all files; if ``filters`` are given,
-            or ``memory`` is no number of bytes; and in a fit, if files have changed since.
+            or ``memory`` is no whole number; and in a fit, if files have changed since.
 
         Examples
         --------
