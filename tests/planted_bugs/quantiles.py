@@ -91,8 +91,8 @@ def rows_of(oracle):
     return np.zeros(1) if rows is None else np.concatenate([b.y for b in rows.blocks()])
 
 
-def peeks(honest, self, w, budget, reach, halvings):
-    moved, density = honest(self, w, budget, reach, halvings)
+def peeks(honest, self, *args, **options):
+    moved, density = honest(self, *args, **options)
     return moved + 1e-3 * rows_of(self._oracle).max() * self.one, density
 
 
