@@ -89,7 +89,7 @@ def test_bounds_by_column_name_are_those_of_the_columns(kind):
     np.testing.assert_array_equal(by_name.transform(frame), by_place.transform(frame))
     # Frames are told apart by the names that they are fitted on.
     other = frame.rename(columns={"age": "years"})
-    with pytest.raises(ValueError, match="'age'.* no column has|no column has, such as 'age'"):
+    with pytest.raises(ValueError, match=r"'age'.* no column has|no column has, such as 'age'"):
         by_name.fit(other)
     with pytest.raises(ValueError, match="features have no names"):
         by_name.fit(rows)
