@@ -208,7 +208,7 @@ def test_a_fit_reads_the_rows_at_most_forty_times():
         for i in range(0, N, 5000):
             yield STEEP[0][i : i + 5000], STEEP[1][i : i + 5000]
 
-    fitted = model(precondition="wide").fit(Chunks(source))
+    fitted = model(precondition="wide").fit(Chunks(source, memory=0))
     assert isinstance(fitted.plan_.solver, PreconditionedGD)
     assert 12 < len(reads) <= 40
 
