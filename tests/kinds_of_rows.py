@@ -121,11 +121,13 @@ def in_parts(X):
     return sp.csr_array((halves, columns, 2 * d * np.arange(n + 1)), shape=(n, d))
 
 
-def in_chunks(*kinds):
+def in_chunks(*kinds, a_row=None):
     def store(t):
+        memory = None if a_row is None else a_row * len(t.y)
         size = 4 if t.labels is not None else 2 + (t.weights is not None)
         parts = [part[:size] for part in t.cut(kinds) if len(part[1])]
-        return ChunkedRows(Chunks(parts), np.asarray, tables=True, of_units=t.labels is not None)
+        chunks = Chunks(parts, memory=memory)
+        return ChunkedRows(chunks, np.asarray, tables=True, of_units=t.labels is not None)
 
     return store
 
@@ -205,6 +207,8 @@ STORES = {
     "calls": in_calls,
     "chunks": in_chunks(np.ascontiguousarray, np.asfortranarray),
     "chunks, csr and csc": in_chunks(sp.csr_array, sp.csc_array),
+    "chunks, features read anew": in_chunks(np.ascontiguousarray, np.asfortranarray, a_row=24),
+    "chunks, read anew": in_chunks(np.ascontiguousarray, np.asfortranarray, a_row=0),
     "predicted": predicted,
 }
 if dask is not None:

@@ -24,15 +24,19 @@ from skdp.problem import Problem, RowBounds, RowMap
 from skdp.problem.losses import Logistic
 
 
-def chunked(*kinds, size=100):
-    """A store of chunks of so many rows, which are brought to these kinds in turn."""
+def chunked(*kinds, size=100, a_row=None):
+    """A store of chunks of so many rows, which are brought to these kinds in turn.
+
+    It may keep so many bytes a row: all of the rows by default, with 24 all but their features.
+    """
 
     def store(X, y):
         ends = [*range(0, len(X), size), len(X)]
         pieces = [
             (kinds[k % len(kinds)](X[i:j]), y[i:j]) for k, (i, j) in enumerate(pairwise(ends))
         ]
-        return ChunkedRows(Chunks(pieces), lambda targets: targets)
+        memory = None if a_row is None else a_row * len(X)
+        return ChunkedRows(Chunks(pieces, memory=memory), lambda targets: targets)
 
     return store
 
@@ -66,6 +70,10 @@ STORES = {
     "csr_array, wide": lambda X, y: SparseRows(wide_indices(X), y),
     "one chunk": chunked(np.asarray, size=10**6),
     "chunks": chunked(np.asarray),
+    "chunks, features read anew": chunked(np.asarray, np.asfortranarray, a_row=24),
+    "chunks, read anew": chunked(np.asarray, np.asfortranarray, a_row=0),
+    "chunks, sparse, features read anew": chunked(sp.csr_array, sp.csc_array, a_row=24),
+    "chunks, sparse, read anew": chunked(sp.csr_array, sp.csc_array, a_row=0),
     "chunks of a row": chunked(np.asarray, size=1),
     "chunks, single": chunked(single),
     "chunks, F": chunked(np.asfortranarray),
