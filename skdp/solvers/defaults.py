@@ -211,7 +211,7 @@ class HonestScale:
 
     # Share of the curvature of the loss that clipped gradients keep, how much of the noise is taken
     # off, and how much of the log-loss of equal frequencies noise may cost where nothing is known.
-    WHOLE, NOISE_RATIO, PRICE = 0.1, 1.5, 0.06
+    WHOLE, NOISE_RATIO, PRICE = 0.1, 1.5, 0.04
     WHOLE_OF_COUNTS = 0.3
 
 

@@ -133,7 +133,7 @@ def at_honest_scale(problem: Problem, w: np.ndarray, course: Course) -> np.ndarr
 
     at most w. The first is Stein's factor, and what the mean probability of log-odds of variance
     k N around it asks for besides. Rows of unequal directions may have a signal that S does not
-    show, so that there is a least factor f, at which noise costs 6 % of the log-loss of equal
+    show, so that there is a least factor f, at which noise costs 4 % of the log-loss of equal
     frequencies even if there is no signal: the loss is ``f^2 N / 8`` for two classes.
 
     No prediction is changed, as a solution that did not start at an earlier model is shortened as a
