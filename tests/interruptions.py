@@ -1,5 +1,6 @@
 """Interrupting a call at a line of the package's own code, chosen by its number."""
 
+import gc
 import sys
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,12 +27,16 @@ class Lines:
         self.at, self.failure, self.count = at, failure, 0
 
     def __enter__(self):
-        self._before = sys.gettrace()
+        self._before, self._collects = sys.gettrace(), gc.isenabled()
+        # Objects of other tests would be taken away at lines of this one, which count then.
+        gc.disable()
         sys.settrace(self._call)
         return self
 
     def __exit__(self, *_):
         sys.settrace(self._before)
+        if self._collects:
+            gc.enable()
 
     def _call(self, frame, event, argument):
         code = frame.f_code
