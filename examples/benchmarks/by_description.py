@@ -1,7 +1,8 @@
-"""Regressions of papers that come with no package, written down from what the papers say.
+"""Regressions of papers that come with no package, written anew.
 
-Both are for rows that are added or removed, and draw their noise from ``rng``: they are here to be
-compared with, and nothing to protect rows by.
+What they do was read in the papers and in the public code of their authors. Both are for rows that
+are added or removed, and draw their noise from ``rng``: they are here to be compared with, and
+nothing to protect rows by.
 """
 
 from __future__ import annotations
