@@ -52,7 +52,7 @@ BUGS = (
     Bug("quantiles that pay for half of the noise they lack", {"Ledger.charge": half_of_the_charge}, partial(NEIGHBOURS, QUANTILES, REPLACE_ONE), "more was told than was charged"),
     Bug("quantiles of neighbours priced by one level of the tree", {"ColumnTreeQuery.sensitivity": lambda _, self, a: np.sqrt(2.0 * self.bounds.low.size)}, partial(NEIGHBOURS, QUANTILES, REPLACE_ONE), "further apart than promised"),
     Bug("components that nobody pays for", {"Ledger.charge": free("second_moments")}, partial(NEIGHBOURS, DPPCA(epsilon=20.0, bounds=(-100.0, 100.0)), ZERO_OUT), "more was told than was charged"),
-    Bug("noise for half the features", {"ColumnCellsQuery.sensitivity": lambda _, self, a: np.sqrt(len(self.columns))}, partial(NEIGHBOURS, DPMinMaxScaler(epsilon=20.0), REPLACE_ONE), "beyond the sensitivity"),
+    Bug("noise for half the features", {"ColumnCellsQuery.sensitivity": lambda _, self, a: np.sqrt(len(self.columns))}, partial(NEIGHBOURS, DPMinMaxScaler(epsilon=20.0), REPLACE_ONE), "beyond the sensitivity|further apart than promised"),
     Bug("ranges that nobody pays for", {"Ledger.charge": free("magnitude_votes")}, partial(NEIGHBOURS, DPStandardScaler(epsilon=20.0), REPLACE_ONE), "further apart than promised"),
     Bug("ranges of quantiles that are read off the rows", {"Transformer._checked": peeks, "RangedTransformer._settle": sets("bounds", lambda self: self.seen)}, partial(FOLLOWS, QUANTILES), "another content"),
     Bug("bounds of a scaler that are read off the rows", {"Transformer._checked": peeks, "RangedTransformer._settle": sets("bounds", lambda self: self.seen)}, partial(FOLLOWS, DPStandardScaler(bounds=(-1e10, 1e10))), "another content"),
