@@ -60,9 +60,14 @@ def regressions_follow_from_answers_and_pay_their_plan():
 
 
 def other_bounds_are_preconditioned_anew():
+    def looks():
+        return sum(e.count for e in model.privacy_ledger_ if e.query == "second_moments")
+
     model = linear(warm_start=True, solver="auto").fit(X, REAL)
+    before = looks()
+    assert before > 0
     model.set_params(intercept_scaling=0.5).fit(X, REAL)
-    assert sum(e.count for e in model.privacy_ledger_ if e.query == "second_moments") == 6
+    assert looks() > before
 
 
 def said_by(model, rows):
