@@ -1,8 +1,9 @@
 """Interrupting a call at a line of the package's own code, chosen by its number."""
 
 import gc
+import itertools
 import sys
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import numpy as np
@@ -50,6 +51,24 @@ class Lines:
             if self.count == self.at:
                 raise self.failure
         return self._line
+
+
+def interrupted_everywhere(run, failure=KeyboardInterrupt):
+    """Make a call again and again, interrupted at its first line, at its second and so on.
+
+    Yields the number of the line after each of these calls, and ends when a call has fewer lines.
+    They are not counted beforehand, because calls may differ by a line: by what the process has
+    cached, or by objects that are taken away on the way. A call that leaves more behind at each
+    interruption, which the next one goes through, would never end.
+    """
+    for at in itertools.count(1):
+        lines = Lines(at, failure)
+        with suppress(failure), lines:
+            run()
+        if lines.count < at:
+            assert at > 5, "hardly a line of the package was executed"
+            return
+        yield at
 
 
 def lines_to_try(run, seed, count, at_the_end):

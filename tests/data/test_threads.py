@@ -2,12 +2,11 @@
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from functools import partial
 
 import numpy as np
 import pytest
-from interruptions import Lines
+from interruptions import interrupted_everywhere
 from kinds_of_rows import STORES
 from queries_over_rows import QUERIES, sample
 from threadpoolctl import ThreadpoolController, threadpool_limits
@@ -192,11 +191,7 @@ def test_a_sum_after_one_that_was_interrupted_anywhere_goes_on_and_lifts_the_lim
 
     with threadpool_limits(2):
         before = limits()
-        with Lines() as lines:
-            once()
-        for line in range(1, lines.count + 1):
-            with suppress(KeyboardInterrupt), Lines(line):
-                once()
+        for line in interrupted_everywhere(once):
             assert once() == 3.0
             assert limits() == before, f"line {line}"
 

@@ -9,7 +9,7 @@ from types import MethodType
 
 import numpy as np
 from factors_of_prefix_sums import combination
-from interruptions import PACKAGE, Lines
+from interruptions import PACKAGE, interrupted_everywhere
 from planted_bugs.bug import REPLACE_ONE, ZERO_OUT, Anew, Bug, Value, gives, times
 from planted_bugs.noise import Prepared, seeded
 from privacy.mechanisms import test_prefix_sums as prefix_sums
@@ -121,14 +121,8 @@ def no_draw_is_handed_out_twice():
 def interrupted(draw):
     """A draw that is interrupted, at whatever line, leaves none that was used or wiped."""
     drawn = [draw(), draw()]
-    with Lines() as lines:
-        drawn.append(draw())
-    for at in range(1, lines.count + 1):
-        try:
-            with Lines(at):
-                draw()
-        except KeyboardInterrupt:
-            drawn += [draw(), draw()]
+    for _ in interrupted_everywhere(draw):
+        drawn += [draw(), draw()]
     drawn = np.concatenate(drawn)
     assert np.count_nonzero(drawn) == drawn.size, "noise that was wiped is handed out"
     assert np.unique(drawn).size == drawn.size, "noise was handed out twice"

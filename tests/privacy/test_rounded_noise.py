@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from interruptions import Lines
+from interruptions import interrupted_everywhere
 
 from skdp.privacy import SystemNoise
 from skdp.testing import check_noise
@@ -44,12 +44,7 @@ def test_rounding_ahead_does_not_change_the_law():
 def test_an_interrupted_draw_loses_noise_and_leaves_none_that_was_used_or_wiped(draw, failure):
     noise = SystemNoise()
     drawn = [draw(noise), draw(noise)]
-    with Lines() as lines:
-        drawn.append(draw(noise))
-    assert lines.count > 5
-    for at in range(1, lines.count + 1):
-        with pytest.raises(failure), Lines(at, failure):
-            draw(noise)
+    for _ in interrupted_everywhere(lambda: draw(noise), failure):
         # Two, because scales that come twice are drawn ahead.
         drawn += [draw(noise), draw(noise)]
     drawn = np.concatenate(drawn)
