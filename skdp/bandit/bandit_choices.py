@@ -10,7 +10,7 @@ from typing import Any
 from ..estimators.progress import same_setting
 from ..exceptions import warn_user
 from ..privacy.accounting import gdp
-from ..privacy.accounting.promise import nominal
+from ..privacy.accounting.default_delta import nominal
 from ..problem.bandit_problem import BanditProblem, ContextBounds, CubeBounds, NormBounds
 from ..solvers import SOLVERS
 from ..solvers.streaming import StreamingSolver

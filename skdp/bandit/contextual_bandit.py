@@ -15,8 +15,8 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from ..exceptions import warn_user
 from ..privacy.accounting.calculus import Calculus, GaussianDP, ZeroConcentratedDP
+from ..privacy.accounting.default_delta import delta_for, nominal
 from ..privacy.accounting.ledger import PrivacySpent
-from ..privacy.accounting.promise import delta_for, nominal
 from ..privacy.adjacency import Adjacency, PrivacyUnit
 from ..privacy.bandit_sessions.bandit_plans import Plan
 from ..privacy.bandit_sessions.base import ArmSession

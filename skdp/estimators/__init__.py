@@ -3,7 +3,6 @@
 from .announcements import Announcements
 from .base import PrivateLinearModel
 from .checkpoints import load_checkpoint, save_checkpoint
-from .choices import choose, choose_for_stream, choose_preconditioner
 from .forecast import REGIMES
 from .hazard_regression import DPHazardRegressor
 from .lasso import DPLassoRegressor
@@ -17,6 +16,7 @@ from .range_finding import (
     private_target_bounds,
     unseen_targets,
 )
+from .solver_choice import choose, choose_for_stream, choose_preconditioner
 from .stages import (
     ClassCounts,
     Coordinates,

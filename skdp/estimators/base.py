@@ -16,8 +16,8 @@ from sklearn.utils._param_validation import Interval
 from ..docstrings import complete
 from ..exceptions import BudgetWarning, warn_user
 from ..privacy.accounting.calculus import Calculus, PureDP
+from ..privacy.accounting.default_delta import delta_for
 from ..privacy.accounting.ledger import Ledger
-from ..privacy.accounting.promise import delta_for
 from ..privacy.adjacency import Adjacency, PrivacyUnit
 from ..privacy.lock import locked
 from ..privacy.oracle import Oracle
@@ -46,13 +46,13 @@ from ..validation import (
     refused_parameter,
 )
 from .announcements import Announcements, CallbackSupportMixin, with_callbacks
-from .choices import settled_calculus
 from .fit_plan import FitPlan, plan_fit
 from .inference import NoInference, WithInference, published_inference
 from .opening import DataOpener
 from .progress import DISJOINT, EarlierModel, Progress
 from .publishing import PublishedModel
 from .refusals import of_bounds, of_place, of_scaled_columns, refuse
+from .solver_choice import settled_calculus
 from .stages import Case, ColumnRanges, FitState, Origin
 
 # Columns that a warning names.

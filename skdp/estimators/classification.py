@@ -29,10 +29,10 @@ from ..solvers.defaults import DefaultPenalty as tuned
 from ..solvers.preconditioning import balancing_offset
 from ..validation import one_of, shown
 from .base import PrivateLinearModel
-from .choices import planned_mu
 from .partial_fit import advance
 from .publishing import PublishedModel
 from .refusals import of_class_weight, of_classes, refuse
+from .solver_choice import planned_mu
 
 
 class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):

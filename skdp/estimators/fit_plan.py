@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator
 
 from ..preprocessing.column_ranges import voting
 from ..privacy.accounting.calculus import Calculus, GaussianDP, PureDP
-from ..privacy.accounting.promise import nominal
+from ..privacy.accounting.default_delta import nominal
 from ..privacy.adjacency import PrivacyUnit
 from ..privacy.oracle_factory import PrivacyTerms
 from ..problem.problem import Problem
@@ -23,10 +23,10 @@ from ..solvers.defaults import Forecast as tuned
 from ..solvers.defaults import Stages
 from ..solvers.streaming import StreamingSolver
 from ..validation import check_parameters, shown
-from .choices import choose, in_few_steps, named
 from .forecast import Plan, forecast, require
 from .progress import EarlierModel
 from .refusals import of_named_solver, of_one_answer, of_pure_epsilon, of_solver, refuse
+from .solver_choice import choose, in_few_steps, named
 from .stages import (
     Case,
     ClassCounts,
@@ -331,7 +331,7 @@ def plan_stream(
     problem : Problem
         To be solved, with bounds that are all known.
     solver : StreamingSolver
-        By :func:`~skdp.estimators.choices.choose_for_stream`.
+        By :func:`~skdp.estimators.solver_choice.choose_for_stream`.
     weighted : bool
         Whether rows have weights.
     unit : PrivacyUnit

@@ -9,7 +9,7 @@ from numbers import Integral, Real
 from typing import Any
 
 from ..privacy.accounting import gdp
-from ..privacy.accounting.promise import delta_for
+from ..privacy.accounting.default_delta import delta_for
 from ..privacy.adjacency import Adjacency
 from ..solvers.defaults import Forecast as tuned
 from ..solvers.defaults import Stages

@@ -25,9 +25,9 @@ from ..solvers.defaults import DefaultPenalty as tuned
 from ..solvers.preconditioning import Preconditioner
 from ..validation import REGRESSORS, keep_parameters, numbers_in, shown, with_advice
 from .base import PrivateLinearModel, solvers_but
-from .choices import planned_mu
 from .concordance import concordance
 from .inference import WithInference
+from .solver_choice import planned_mu
 
 
 @final

@@ -38,10 +38,10 @@ from ..solvers.streaming import StreamingSolver
 from ..validation import check_parameters, shown, telling_sizes
 from .announcements import announce_release
 from .base import PrivateLinearModel
-from .choices import choose_for_stream, planned_mu, settled_calculus
 from .fit_plan import FitPlan, plan_stream
 from .opening import ACCEPTED
 from .progress import EarlierModel, Progress, declared_disjoint
+from .solver_choice import choose_for_stream, planned_mu, settled_calculus
 
 Model = TypeVar("Model", bound=PrivateLinearModel)
 

@@ -17,9 +17,9 @@ from ..problem.bounds import RowBounds
 from ..problem.column_bounds import clipped
 from ..reporting.privacy_ledger import PrivacyLedger
 from .opening import ACCEPTED
-from .plain_models import plain_model
 from .progress import Progress
 from .range_finding import unseen_columns
+from .sklearn_export import plain_model
 
 
 class PublishedModel(ABC):

@@ -21,8 +21,8 @@ from ..solvers import Solver
 from ..solvers.preconditioning.iterative_whitening import IterativeWhitening
 from ..validation import REGRESSORS, keep_parameters, shown, with_advice
 from .base import solvers_but
-from .plain_models import clipped_regressor
 from .regression import PrivateLinearRegressor
+from .sklearn_export import clipped_regressor
 
 
 class DPQuantileRegressor(PrivateLinearRegressor):

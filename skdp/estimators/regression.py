@@ -32,8 +32,8 @@ from ..solvers.preconditioning.iterative_whitening import IterativeWhitening
 from ..validation import PAIR, one_of, shown
 from .base import PrivateLinearModel
 from .partial_fit import advance
-from .plain_models import clipped_regressor
 from .publishing import PublishedModel
+from .sklearn_export import clipped_regressor
 
 # Epsilon from which scikit-learn's checks of scores, on 200 rows, hold in every fit.
 _SHOWS_FEW_ROWS = 100.0

@@ -46,7 +46,6 @@ from ..solvers.preconditioning import (
     with_target_mean,
 )
 from ..solvers.temperature import Temperature, plan_temperature
-from .choices import choose_preconditioner, named, planned_mu, tells_errors
 from .life_table import private_baseline
 from .progress import EarlierModel
 from .range_finding import (
@@ -57,6 +56,7 @@ from .range_finding import (
     unseen_columns,
     warn_of_target_bounds,
 )
+from .solver_choice import choose_preconditioner, named, planned_mu, tells_errors
 
 if TYPE_CHECKING:
     from ..privacy.oracle import Oracle

@@ -37,8 +37,8 @@ from ..estimators.hazard_regression import DPHazardRegressor
 from ..estimators.opening import ACCEPTED
 from ..exceptions import PrivacyLeakWarning, warn_user
 from ..federated import DaskSites
+from ..privacy.accounting.default_delta import delta_for
 from ..privacy.accounting.ledger import PrivacySpent
-from ..privacy.accounting.promise import delta_for
 from ..privacy.adjacency import Adjacency, PrivacyUnit
 from ..privacy.lock import locked
 from ..privacy.oracle_factory import noise_for

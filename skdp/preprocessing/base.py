@@ -17,8 +17,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..docstrings import complete
 from ..privacy.accounting.calculus import Calculus, GaussianDP, ThresholdedGaussianDP
+from ..privacy.accounting.default_delta import delta_for
 from ..privacy.accounting.ledger import PrivacySpent
-from ..privacy.accounting.promise import delta_for
 from ..privacy.adjacency import Adjacency, PrivacyUnit
 from ..privacy.lock import locked
 from ..privacy.oracle import Oracle

@@ -8,6 +8,7 @@ from .batch_solvers import BATCH_SOLVERS, batch_kind_of
 from .blocks import Blocks, within_a_block
 from .dda import DDA, DualNodes
 from .descent import Descent, TailMean
+from .descent_rules import DescentRule
 from .dual_averaging import DualAveraging
 from .frank_wolfe import FrankWolfe, steps_for, ways_of
 from .ftrl import FTRL
@@ -19,7 +20,6 @@ from .online_frank_wolfe import in_default_ball
 from .ppm import PPM
 from .preconditioned_gd import PreconditionedGD
 from .quantile_gd import QuantileGD
-from .rules import DescentRule
 from .screening import Screening, minimise_model
 from .shrinkage import Course, direction_of_constant, towards_start
 from .spider import Spider

@@ -15,7 +15,7 @@ from ..problem.problem import Problem
 from ..validation import check_hyperparameters, one_of
 from .base import Solution, Solver, name_of
 from .defaults import ACCMD as tuned
-from .rules import DescentRule, check_clip, descent_rule
+from .descent_rules import DescentRule, check_clip, descent_rule
 
 if TYPE_CHECKING:
     from ..privacy.oracle import Oracle

@@ -14,7 +14,7 @@ from ..problem.problem import Problem
 from ..validation import check_hyperparameters
 from .base import Solution, Solver
 from .defaults import AdaptiveGD as tuned
-from .rules import OF_RULES, DescentRule, check_clip, descent_rule, rule_of
+from .descent_rules import OF_RULES, DescentRule, check_clip, descent_rule, rule_of
 
 if TYPE_CHECKING:
     from ..privacy.oracle import Oracle

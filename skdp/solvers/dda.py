@@ -19,8 +19,8 @@ from ..problem.sites import Sites
 from ..validation import check_hyperparameters, one_of, shown
 from .base import Solution, Solver
 from .defaults import DDA as tuned
+from .descent_rules import check_clip, descent_rule
 from .minibatches import plan_block
-from .rules import check_clip, descent_rule
 
 if TYPE_CHECKING:
     from ..privacy.adjacency import Adjacency

@@ -54,7 +54,7 @@ class StreamFamily:
 
 
 class DescentRule:
-    """Steps, clip and step size of :mod:`skdp.solvers.rules`, for ``gd`` and what is built on it.
+    """Steps, clip and step size of :mod:`~skdp.solvers.descent_rules`, for ``gd`` and its kin.
 
     Measured by solvers.py, and by defaults.py with ``--others``.
     """

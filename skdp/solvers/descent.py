@@ -7,7 +7,7 @@ from math import ceil, inf, isinf
 import numpy as np
 
 from ..problem.problem import Problem
-from .rules import DescentRule
+from .descent_rules import DescentRule
 
 # Entries of a gradient, up to which products that sum up each row by itself are fast enough.
 _MOST_COUNTED = 100

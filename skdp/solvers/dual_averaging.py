@@ -16,7 +16,7 @@ from ..validation import check_hyperparameters
 from .base import Solution, Solver
 from .defaults import DualAveraging as tuned
 from .descent import TailMean
-from .preconditioning.class_prior import curvature_at_start
+from .preconditioning.class_frequencies import curvature_at_start
 
 if TYPE_CHECKING:
     from ..privacy.oracle import Oracle

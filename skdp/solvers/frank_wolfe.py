@@ -15,13 +15,13 @@ from ..problem.problem import Problem
 from ..validation import check_hyperparameters, shown
 from .base import Solution, name_of
 from .defaults import FrankWolfe as tuned
+from .descent_rules import check_clip
 from .online_frank_wolfe import (
     OnlineFrankWolfe,
     default_radius,
     in_default_ball,
     words_on_radius,
 )
-from .rules import check_clip
 
 if TYPE_CHECKING:
     from ..privacy.adjacency import Adjacency

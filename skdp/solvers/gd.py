@@ -18,8 +18,8 @@ from . import schedules
 from .base import Solution, Solver, name_of
 from .defaults import GD as tuned
 from .descent import Descent, clips_whole_units
+from .descent_rules import OF_RULES, DescentRule, check_clip, in_few_steps, rule_of
 from .minibatches import check_batch_size, reserve
-from .rules import OF_RULES, DescentRule, check_clip, in_few_steps, rule_of
 from .shrinkage import Course, at_honest_scale, towards_start
 
 if TYPE_CHECKING:
@@ -49,8 +49,9 @@ class GD(Solver):
 
     With even noise the noise accumulated over T steps of size eta depends on the *total step size*
     eta T only, so more and smaller steps cost nothing but time. By default there are as few as keep
-    them stable. All defaults are functions of public facts (see
-    :func:`skdp.solvers.rules.descent_rule` and :func:`skdp.solvers.rules.in_few_steps`).
+    them stable. All defaults are functions of public facts
+    (:func:`~skdp.solvers.descent_rules.descent_rule` and
+    :func:`~skdp.solvers.descent_rules.in_few_steps`).
 
     With the default's steps a regression starts at a noisy mean of the targets, if the estimator
     asks for one, and the solution is taken back towards the start as far as noise explains it

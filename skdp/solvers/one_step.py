@@ -18,7 +18,7 @@ from ..problem.problem import Problem
 from ..validation import check_hyperparameters, shown
 from .base import Solution, Solver, Uncertainty
 from .defaults import OneStep as tuned
-from .preconditioning.class_prior import scores_at_start
+from .preconditioning.class_frequencies import scores_at_start
 
 if TYPE_CHECKING:
     from ..privacy.accounting.ledger import Spend

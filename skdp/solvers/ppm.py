@@ -15,7 +15,7 @@ from ..problem.problem import Problem
 from ..validation import check_hyperparameters, one_of
 from . import schedules
 from .base import Solution, Solver
-from .rules import OF_RULES, check_clip, descent_rule, rule_of
+from .descent_rules import OF_RULES, check_clip, descent_rule, rule_of
 
 if TYPE_CHECKING:
     from ..privacy.oracle import Oracle

@@ -18,7 +18,7 @@ from ..validation import check_hyperparameters
 from .base import Solution, Solver
 from .defaults import PreconditionedGD as tuned
 from .descent import TailMean, clips_whole_units
-from .preconditioning.class_prior import (
+from .preconditioning.class_frequencies import (
     curvature_at_start,
     curvatures_at_start,
     scores_at_start,

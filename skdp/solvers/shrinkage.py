@@ -11,7 +11,7 @@ import numpy as np
 from ..problem.bounds import RowMap
 from ..problem.problem import Problem
 from .defaults import HonestScale as tuned
-from .preconditioning.class_prior import curvatures_at_start
+from .preconditioning.class_frequencies import curvatures_at_start
 
 # Curvatures of so many sizes are told apart.
 _SIZES = 32

@@ -15,7 +15,7 @@ from ..problem.problem import Problem
 from ..validation import check_hyperparameters
 from .base import Solution, Solver, name_of
 from .descent import Descent
-from .rules import OF_RULES, DescentRule, check_clip, rule_of
+from .descent_rules import OF_RULES, DescentRule, check_clip, rule_of
 
 if TYPE_CHECKING:
     from ..privacy.accounting.ledger import Budget

@@ -15,8 +15,8 @@ from ..problem.problem import Problem
 from ..validation import check_hyperparameters, one_of
 from .base import Solution, Solver, name_of
 from .descent import Descent
+from .descent_rules import OF_RULES, check_clip, rule_of
 from .minibatches import check_batch_size, reserve
-from .rules import OF_RULES, check_clip, rule_of
 
 if TYPE_CHECKING:
     from ..privacy.adjacency import Adjacency

@@ -19,7 +19,7 @@ from sklearn.isotonic import isotonic_regression
 
 from ..problem.problem import Problem
 from .defaults import Temperature as tuned
-from .preconditioning.class_prior import curvature_at_start
+from .preconditioning.class_frequencies import curvature_at_start
 from .shrinkage import score_size
 
 if TYPE_CHECKING:

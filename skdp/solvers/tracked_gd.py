@@ -13,9 +13,9 @@ from sklearn.utils._param_validation import Interval
 from ..problem.problem import Problem
 from ..validation import check_hyperparameters
 from .base import Solution, Solver
-from .calibration import calibrated
 from .defaults import TrackedGD as tuned
 from .descent import TailMean, clips_whole_units
+from .regression_offset import calibrated
 from .shrinkage import Course, towards_start
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ class TrackedGD(Solver):
     Clipped residuals fit skewed targets near their middle. Where coordinates are private, offset
     and scale of the predictions of one target are therefore asked for once more with wide clips,
     for 5 % of the budget, unless ``whole`` or a penalty is given
-    (:func:`skdp.solvers.calibration.calibrated`).
+    (:func:`skdp.solvers.regression_offset.calibrated`).
 
     Made for coordinates in which second moments are about 1, see
     :class:`skdp.solvers.preconditioning.IterativeWhitening`, where one step size suits all

@@ -9,8 +9,8 @@ from typing import Any, cast
 import numpy as np
 
 from ..privacy.accounting.calculus import PureDP
+from ..privacy.accounting.default_delta import delta_for
 from ..privacy.accounting.ledger import Ledger, PrivacySpent
-from ..privacy.accounting.promise import delta_for
 from ..privacy.adjacency import Adjacency
 from ..privacy.bandit_sessions.bandit_plans import Plan
 from ..privacy.bandit_sessions.base import ArmSession

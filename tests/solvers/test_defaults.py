@@ -9,7 +9,7 @@ from skdp.solvers import defaults
 NOT_TUNED = {
     "estimators/announcements.py": {"_HUNDREDTHS"},  # steps of a progress bar
     "estimators/base.py": {"_MOST_NAMES"},  # names in a message
-    "estimators/choices.py": {"_MOST_ROWS_OF_W"},  # time of matrices
+    "estimators/solver_choice.py": {"_MOST_ROWS_OF_W"},  # time of matrices
     "estimators/forecast.py": {
         "REGIMES",  # words for a loss
         "_LARGEST_EPSILON",  # limits of advice
@@ -36,7 +36,7 @@ NOT_TUNED = {
     "solvers/preconditioning/iterative_whitening.py": {"_LONGER"},  # rounding
     "solvers/preconditioning/target_mean.py": {"_NONE"},  # underflow of exp
     "solvers/preconditioning/whitening.py": {"_MOST_FEATURES"},  # size
-    "solvers/rules.py": {"OF_RULES"},  # ranges of hyperparameters
+    "solvers/descent_rules.py": {"OF_RULES"},  # ranges of hyperparameters
     "solvers/schedules.py": {"_SMALLEST_RATIO", "_UNIT_ROUNDOFF"},  # rounding
     # Size; grids of a search; a value that is hardly there; a known moment; a descent to its end.
     "solvers/screening.py": {

@@ -18,7 +18,7 @@ from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from ...exceptions import PrivacyLeakWarning, warn_user
-from ...privacy.accounting.promise import delta_for
+from ...privacy.accounting.default_delta import delta_for
 from ...privacy.adjacency import Adjacency, PrivacyUnit
 from ...privacy.oracle_factory import PrivacyTerms, noise_for, open_rows
 from ...privacy.queries.metric_means import mean_roc_area_term, roc_area_term

@@ -9,6 +9,7 @@ from .calculus import (
     ThresholdedGaussianDP,
     ZeroConcentratedDP,
 )
+from .default_delta import delta_for
 from .events import (
     Event,
     ExponentialEvent,
@@ -25,7 +26,6 @@ from .events import (
     ThresholdEvent,
 )
 from .ledger import Budget, Ledger, PrivacySpent, Spend
-from .promise import delta_for
 from .subsampling import SampledReleases
 
 __all__ = [

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 from ...exceptions import BudgetExceededError
 from .calculus import Calculus, GaussianDP
+from .default_delta import nominal
 from .events import Event, NonPrivateEvent, Site
-from .promise import nominal
 
 # Shares of such limits, and noise for them, neither underflow nor overflow.
 _SMALLEST_LIMIT, _LARGEST_LIMIT = 1e-250, 1e250

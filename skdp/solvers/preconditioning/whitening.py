@@ -12,7 +12,7 @@ from ...problem.bounds import RowMap
 from ...problem.problem import Problem
 from ..defaults import Whitening as tuned
 from .base import Preconditioner, half_edge, mapped, warn_of_one_column, warn_of_wide_bounds
-from .class_prior import curvature_at_start
+from .class_frequencies import curvature_at_start
 
 if TYPE_CHECKING:
     from ...privacy.accounting.ledger import Spend

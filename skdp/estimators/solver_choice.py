@@ -6,8 +6,8 @@ from math import inf, isfinite, sqrt
 from typing import Any
 
 from ..privacy.accounting.calculus import Calculus, GaussianDP
+from ..privacy.accounting.default_delta import nominal
 from ..privacy.accounting.gdp import mu as gaussian_mu
-from ..privacy.accounting.promise import nominal
 from ..problem.constraints import Constraint
 from ..problem.problem import Problem
 from ..solvers import GD, SOLVERS, PreconditionedGD, Solver, TrackedGD, kind_of
