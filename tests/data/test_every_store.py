@@ -190,7 +190,7 @@ RESIDENT = {
 
 
 def check_any_order(store, bounds):
-    n = 110_000
+    n = 210_000
     X, y = data(n, 2)
     rows = store(X, y)
     problem = Problem(Logistic(), rows.n_samples, 2, bounds)

@@ -1,12 +1,15 @@
 """The margins for rounding: they hold, they are small, and they are on the receipt."""
 
+import ast
 from dataclasses import replace
 from fractions import Fraction
 from math import inf, sqrt
+from pathlib import Path
 
 import numpy as np
 import pytest
 from by_night import by_night
+from scipy.sparse import csr_array
 
 from skdp.privacy import Adjacency, gamma, inflated, of_sum, spread
 from skdp.privacy.accounting import Spend
@@ -18,7 +21,8 @@ from skdp.privacy.rows import (
     MappedBlock,
     RawBlock,
     SiteChunks,
-    cut,
+    SparseRows,
+    bounded_rows,
     site_sums,
     total,
 )
@@ -32,10 +36,46 @@ def exactly(array):
     return [Fraction(float(v)) for v in np.ravel(array)]
 
 
-def test_blocks_are_no_longer_than_the_margin_counts():
-    for n in (1, 49_152, 49_153, 10**6):
-        for rows in (8, 1 << 15, 1 << 30):
-            assert max(j - i for i, j in cut(n, rows)) <= MOST_ROWS
+@pytest.mark.parametrize("n", [1, MOST_ROWS, MOST_ROWS + 1, 49_153, 10**6])
+def test_no_more_rows_are_added_up_by_themselves_than_the_margin_counts(n):
+    rows, runs = np.arange(n), bounded_rows.row_runs(n)
+    assert max(len(rows[run]) for run in runs) <= MOST_ROWS
+    # Each of them once, in few runs of a block.
+    np.testing.assert_array_equal(np.concatenate([rows[run] for run in runs]), rows)
+    assert len(bounded_rows.row_runs(bounded_rows.LONGEST_CUT * 3 // 2)) <= 16
+    # Sparse products add up a block row by row.
+    blocks = SparseRows(csr_array((n, 1)), np.zeros(n)).blocks()
+    assert max(len(block.y) for block in blocks) <= MOST_ROWS
+
+
+# Functions in which there is one of few rows, or of none, and why.
+ADDED_AT_ONCE = {
+    "product_over_rows": "of a run",
+    "gram": "rows come in runs",
+    "_penalty": "no rows",
+    "of_scaled": "kernels of rows as they came are asked for runs",
+    "_of_block": "kernels of rows as they came are asked for runs",
+}
+
+
+def products_of_transposes(path):
+    """Functions of a file that multiply a transpose, or add up along the first axis."""
+    for function in ast.walk(ast.parse(path.read_text())):
+        if not isinstance(function, ast.FunctionDef):
+            continue
+        for node in ast.walk(function):
+            product = isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult)
+            turned = product and isinstance(node.left, ast.Attribute) and node.left.attr == "T"
+            text = ast.unparse(node) if isinstance(node, ast.Call) else ""
+            if turned or text.endswith(".sum(axis=0)"):
+                yield function.name
+
+
+def test_sums_over_rows_of_long_blocks_are_taken_in_runs():
+    kernel = Path(bounded_rows.__file__).parents[1]
+    files = [path for folder in ("rows", "queries") for path in (kernel / folder).glob("*.py")]
+    found = {name for path in files for name in products_of_transposes(path)}
+    assert found == set(ADDED_AT_ONCE)
 
 
 def test_a_part_of_a_total_passes_through_few_additions():

@@ -15,7 +15,7 @@ from ...problem.problem import Problem
 from ..adjacency import Adjacency, PrivacyUnit
 from ..rounding import mapped_products, of_sum, spread
 from ..rows.base import RowStore
-from ..rows.bounded_rows import BoundedBlock, lengths_of
+from ..rows.bounded_rows import BoundedBlock, lengths_of, total_of_rows
 from ..rows.score_cache import times_rows
 from .base import LARGEST_SUM, LEAST_BOUND, GaussianQuery, Summed, kept, two_sided
 
@@ -304,4 +304,4 @@ class InterceptGradientQuery(Summed):
         problem, z = self.problem, block.scores_along(self.w, self.shrunk)
         clip = min(self.clip, problem.loss.lipschitz)
         r = Loss.clipped_derivative(problem.loss, block.y, z, clip)
-        return np.atleast_1d(weighted(problem, block, r, relatively=True).sum(axis=0))
+        return np.atleast_1d(total_of_rows(weighted(problem, block, r, relatively=True)))

@@ -26,7 +26,7 @@ from ..mechanisms.random_slope import (
 from ..minimizer import SmoothObjective, minimize
 from ..rounding import UNIT, gamma, inflated, of_sum
 from ..rows.base import BoundedRows, RowStore
-from ..rows.bounded_rows import BoundedBlock
+from ..rows.bounded_rows import BoundedBlock, product_over_rows
 from .base import PerturbedQuery
 from .gradient import GradientQuery
 
@@ -322,7 +322,7 @@ class _Losses:
 
     def hessian(self, block: BoundedBlock, w: np.ndarray) -> np.ndarray:
         V = block.rows()
-        return (V * self._bends(block, w)[:, None]).T @ V
+        return product_over_rows(V * self._bends(block, w)[:, None], V)
 
     def hessian_times(self, block: BoundedBlock, w: np.ndarray, v: np.ndarray) -> np.ndarray:
         return block.combine(self._bends(block, w) * block.products(v))

@@ -19,7 +19,14 @@ from ...problem.problem import Problem
 from ..adjacency import PrivacyUnit
 from ..rounding import of_sum
 from ..rows.base import BoundedRows, RowStore
-from ..rows.bounded_rows import BoundedBlock, added_up, by_row, lengths_of
+from ..rows.bounded_rows import (
+    BoundedBlock,
+    added_up,
+    by_row,
+    lengths_of,
+    product_over_rows,
+    total_of_rows,
+)
 from ..rows.threads import total
 from .base import LEAST_BOUND, Summed, check_targets_a_row, coded
 from .moments import packed, unpacked
@@ -328,10 +335,10 @@ class ScoreAndCurvatureQuery(Summed):
         r = np.clip(r, -rows.largest, rows.largest)
         weight = rows.weight if block.weights is None else rows.weight * block.weights
         U = rows.coordinates
-        curvature = U.T @ (U * (weight * rows.curvature)[:, None])
-        parts = [packed(curvature), self.weight * (U.T @ (weight * r))]
+        curvature = product_over_rows(U, U * (weight * rows.curvature)[:, None])
+        parts = [packed(curvature), self.weight * product_over_rows(U, weight * r)]
         if self.problem.loss.squared:
-            parts.append(np.array([0.5 * self.weight**2 * float(weight @ r**2)]))
+            parts.append(np.array([0.5 * self.weight**2 * float(product_over_rows(weight, r**2))]))
         return np.concatenate(parts)
 
     def _of_classes(self, block: BoundedBlock) -> np.ndarray:
@@ -341,9 +348,11 @@ class ScoreAndCurvatureQuery(Summed):
             weight = rows.weight
             if block.weights is not None:
                 weight = weight * block.weights[rows.part]
-            score += weight @ rows.scores[np.arange(weight.size), rows.label]
+            own = rows.scores[np.arange(weight.size), rows.label]
+            score += product_over_rows(own, weight)
             flat = rows.scores.reshape(-1, k)
-            curvature += flat.T @ (flat * (weight[:, None] * rows.share).reshape(-1, 1))
+            shares = (weight[:, None] * rows.share).reshape(-1, 1)
+            curvature += product_over_rows(flat, flat * shares)
         return np.concatenate([packed(curvature), self.weight * score])
 
     def _of_times(self, block: BoundedBlock) -> np.ndarray:
@@ -354,10 +363,12 @@ class ScoreAndCurvatureQuery(Summed):
         weight = rows.weight if block.weights is None else rows.weight * block.weights
         U, a = rows.coordinates, rows.trend
         flat, rising, bent = (weight * by_row(slopes, loss.trend**k) for k in range(3))
-        mixed = np.outer(U.T @ rising, a)
-        curvature = U.T @ (U * flat[:, None]) + mixed + mixed.T + bent.sum() * np.outer(a, a)
+        mixed = np.outer(product_over_rows(U, rising), a)
+        curvature = product_over_rows(U, U * flat[:, None])
+        curvature += mixed + mixed.T + bent.sum() * np.outer(a, a)
         late = by_row(score, loss.trend)
-        of_rows = U.T @ (weight * score.sum(axis=1)) + a * float(weight @ late)
+        of_rows = product_over_rows(U, weight * score.sum(axis=1))
+        of_rows += a * float(product_over_rows(weight, late))
         return np.concatenate([packed(curvature), self.weight * of_rows])
 
 
@@ -477,7 +488,9 @@ class ScoreMomentsQuery(Summed):
     def _summed(self, scored: np.ndarray) -> np.ndarray:
         """Sums of q q' and of both marks."""
         q, marks = scored[:, :-2], scored[:, -2:]
-        return np.concatenate([packed(q.T @ q), self.of_shares * marks.sum(axis=0)])
+        return np.concatenate(
+            [packed(product_over_rows(q, q)), self.of_shares * total_of_rows(marks)]
+        )
 
     def _by_piece(self, block: BoundedBlock) -> Iterator[np.ndarray]:
         """Sums of the columns over the pieces of units."""

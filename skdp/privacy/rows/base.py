@@ -26,8 +26,8 @@ from ...problem.bounds import RowBounds
 from ...problem.column_bounds import ColumnScaling
 from ..adjacency import PrivacyUnit
 from .bounded_rows import (
-    LONGEST_CUT,
     LONGEST_PIECE,
+    LONGEST_RUN,
     MANY_ROWS,
     BoundedBlock,
     Pieces,
@@ -158,7 +158,7 @@ class BlockStore(RowStore):
     def sum(self, kernel: Callable[[RawBlock], np.ndarray]) -> np.ndarray:
         """Sum of ``kernel`` over all blocks, in a fixed order."""
         entries = self.n_samples * self.n_features
-        return total_over(lambda block, _: kernel(block), self.blocks(), entries)
+        return total_over(lambda block, _: block.summed(kernel), self.blocks(), entries)
 
     def _bounded(self, bounds: RowBounds) -> BoundedRows:
         return _BoundedBlocks(self, bounds)
@@ -264,7 +264,7 @@ class ResidentRows(BlockStore):
         """Blocks of about so many rows; of units that lie together in pieces of at most so many."""
         if self.units is None or not self.units.together:
             return [self._block(i, j) for i, j in cut(len(self.y), rows)]
-        blocks = self.units.blocks(min(rows, LONGEST_CUT), min(longest, LONGEST_PIECE))
+        blocks = self.units.blocks(min(rows, LONGEST_RUN), min(longest, LONGEST_PIECE))
         return [self._block(*block) for block in blocks]
 
     @final

@@ -26,11 +26,12 @@ _LEAST_NORM = 1e-150
 LARGEST_SINGLE = 1e30  # What is kept in single precision is below that, far from its end.
 _ROUNDED = 1.0 + 2.0**-50  # How far off is what was brought to unit norm.
 _LEAST_EXPOSURE = 1e-300  # Whose logarithm is finite, and whose events are none.
-LONGEST_CUT = 1 << 13  # Rows; what rounding does to a sum grows with their number.
+LONGEST_CUT = 1 << 16  # Rows of a block. Threads wait for each other where they are few.
+LONGEST_RUN = 1 << 13  # Rows added up by themselves; what rounding does to a sum grows with them.
 LONGEST_PIECE = 1 << 12  # Rows of a privacy unit that are added up by themselves.
 MANY_ROWS = 1 << 20  # Of a table of more rows little is kept for each.
 STEPS = 2.0**26  # Of weights between 0 and 1.
-MOST_ROWS = LONGEST_CUT * 3 // 2
+MOST_ROWS = LONGEST_RUN * 3 // 2
 # Entries that are brought to other coordinates, or sums of units held, at a time, so that they
 # stay in cache.
 PIECE_ENTRIES = 1 << 16
@@ -168,6 +169,17 @@ class RawBlock:
         X = self.X[:, list(columns)]
         X = X if isinstance(X, np.ndarray) else X.toarray()
         return replace(self, X=X)
+
+    def summed(self, kernel: Callable[[RawBlock], np.ndarray]) -> np.ndarray:
+        """Sum of the kernel over the rows, over runs of them if they are many."""
+        return in_runs(lambda rows: kernel(self._taken(rows)), len(self.y))
+
+    def _taken(self, rows: slice) -> RawBlock:
+        if rows == slice(None):
+            return self
+        of_rows = {name: getattr(self, name) for name in ("weights", "shares", "units")}
+        some: dict[str, Any] = {k: None if a is None else a[rows] for k, a in of_rows.items()}
+        return replace(self, X=self.X[rows], y=self.y[rows], pieces=None, **some)
 
 
 class BoundedBlock:
@@ -325,7 +337,7 @@ class BoundedBlock:
         """Sum of the rows weighted by r, (m,) or (m, K); has the shape of w. Overwrites r."""
         if not self.constant:
             return self._combined(r)
-        last = self.constant * np.add.reduce(r)
+        last = self.constant * total_of_rows(r)
         g = self._combined(r)
         out = np.empty((len(g) + 1, *g.shape[1:]))
         out[:-1], out[-1] = g, last
@@ -357,7 +369,7 @@ class BoundedBlock:
         X, f = self._X, self._factor
         if isinstance(X, np.ndarray):
             clipped = np.clip(X if f is None else X * f[:, None], -bound, bound)
-            return clipped.T @ r
+            return product_over_rows(clipped, r)
         entries = X.data if f is None else X.data * np.repeat(f, np.diff(X.indptr))
         entries = np.clip(entries, -bound, bound)
         return compressed(sp.csc_array, X.shape[::-1], entries, X.indices, X.indptr) @ r
@@ -406,7 +418,7 @@ class BoundedBlock:
     def _features(self) -> Iterator[tuple[slice, np.ndarray]]:
         """Places of some rows at a time, and these without their intercept entries; likewise."""
         if isinstance(self._X, np.ndarray) and self._factor is None:
-            yield slice(None), self._X
+            yield from ((rows, self._X[rows]) for rows in row_runs(len(self._X)))
         else:
             yield from self._few_at_a_time()
 
@@ -416,7 +428,8 @@ class BoundedBlock:
         Not to be changed, and only there until the next ones are.
         """
         m, d = self._X.shape
-        for part in (slice(*ends) for ends in runs(m, max(_LEAST_PIECE, PIECE_ENTRIES // d))):
+        few = min(MOST_ROWS, max(_LEAST_PIECE, PIECE_ENTRIES // d))
+        for part in (slice(*ends) for ends in runs(m, few)):
             X = self._X[part]
             if not isinstance(X, np.ndarray):
                 X = X.toarray()
@@ -495,7 +508,8 @@ class BoundedBlock:
 
     def _combined(self, r: np.ndarray) -> np.ndarray:
         """Sum of the rows without their intercept entries weighted by r, which it overwrites."""
-        return _transposed(self._X) @ self._scaled(r)
+        X, r = self._X, self._scaled(r)
+        return product_over_rows(X, r) if isinstance(X, np.ndarray) else _transposed(X) @ r
 
     def _sums_of_pieces(
         self, r: np.ndarray, exactly: bool
@@ -514,7 +528,7 @@ class BoundedBlock:
 def cut(n_samples: int, rows: int) -> list[tuple[int, int]]:
     """First rows, and last rows plus one, of blocks of nearly equal size, about ``rows`` each.
 
-    A block may be half as large again, but never has more than ``MOST_ROWS``.
+    A block may be half as large again, and is never cut for more than ``LONGEST_CUT`` rows.
     """
     rows = min(rows, LONGEST_CUT)
     return runs(n_samples, ceil(n_samples / max(1, round(n_samples / rows))))
@@ -530,6 +544,32 @@ def runs(n_samples: int, step: int) -> list[tuple[int, int]]:
     if len(starts) > 1 and n_samples - starts[-1] == 1:
         starts.pop()
     return list(pairwise([*starts, n_samples]))
+
+
+def row_runs(m: int) -> list[slice]:
+    """Runs of m rows that are added up by themselves: all of them if they are few.
+
+    So no term passes through more than ``MOST_ROWS`` additions, and one for each run.
+    """
+    return [slice(None)] if m <= MOST_ROWS else [slice(*ends) for ends in cut(m, LONGEST_RUN)]
+
+
+def in_runs(part: Callable[[slice], np.ndarray], m: int) -> np.ndarray:
+    """Sum over m rows of what a function adds up of a run of them, a fresh array."""
+    first, *others = map(part, row_runs(m))
+    for sums in others:
+        first += sums
+    return first
+
+
+def product_over_rows(U: np.ndarray, V: np.ndarray) -> np.ndarray:
+    """``U' V`` of dense rows, (m, p), and (m,) or (m, K): a sum over runs of rows."""
+    return in_runs(lambda rows: U[rows].T @ V[rows], len(U))
+
+
+def total_of_rows(r: np.ndarray) -> np.ndarray:
+    """Sum of numbers of rows, (m,) or (m, K), over runs of rows."""
+    return in_runs(lambda rows: np.atleast_1d(np.add.reduce(r[rows])), len(r)).reshape(r.shape[1:])
 
 
 def times_each(X: np.ndarray, factor: np.ndarray) -> None:
@@ -692,9 +732,7 @@ class Scratch:
         return room[: m * d].reshape(m, d)
 
 
-def _transposed(X: Rows) -> np.ndarray | sp.csc_array:
-    if isinstance(X, np.ndarray):
-        return X.T
+def _transposed(X: sp.csr_array | sp.csr_matrix) -> sp.csc_array:
     return compressed(sp.csc_array, X.shape[::-1], X.data, X.indices, X.indptr)
 
 

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
 
 from .base import ResidentRows
-from .bounded_rows import Rows, compressed
+from .bounded_rows import LONGEST_CUT, LONGEST_RUN, Rows, compressed
 from .privacy_units import PrivacyUnits
 
-# Entries a block: 4 MB in double precision. Smaller ones cost more calls than they save misses, and
-# so does cutting what is no more than so many blocks.
-_BLOCK_ENTRIES = 1 << 18
-_UNCUT = 2
+# Entries a block of a table, 8 MB in double precision, and one of a part of a table, 2 MB. Threads
+# wait for each other where blocks are short; without them all that is done with a block is in cache
+# and in the heap.
+_BLOCK_ENTRIES, _PART_ENTRIES = 1 << 20, 1 << 18
 # Combining the rows of a block writes all features, and what maps them costs as much as hundreds of
 # rows, so a block should hold some, if not too many entries. Sparse products gain little from the
 # cache, and each call has a price.
-_LEAST_DENSE, _ENOUGH_DENSE, _LEAST_SPARSE = 8, 512, 1 << 15
+_LEAST_DENSE, _ENOUGH_DENSE = 8, 512
 # Entries that a block is given at most on such grounds, and those of a block of sparse rows of few
 # features, which is written out densely in coordinates that mix them.
 _FEW_FEATURES, _DENSE_ENTRIES = 1000, 1 << 22
@@ -47,7 +47,7 @@ def rows_of_part(
         twice = np.zeros(2, dtype=np.intp)
         X, y, weights = X[twice], y[twice], None if weights is None else weights[twice]
         units = PrivacyUnits(units.codes[twice], units.shares * [1.0, 0.0], units.n_units)
-    return rows_in_memory(X, y, weights, units)
+    return (SparseRows if sp.issparse(X) else _DensePart)(X, y, weights, units)
 
 
 class DenseRows(ResidentRows):
@@ -55,17 +55,22 @@ class DenseRows(ResidentRows):
 
     sparse = False
     X: np.ndarray
+    _most: ClassVar = _BLOCK_ENTRIES, LONGEST_CUT
 
     def _lengths(self) -> tuple[int, int]:
-        # Entries that are brought to double precision, block by block, take twice the room.
-        uncut = self.X.dtype == np.float64 and self.X.size <= _UNCUT * _BLOCK_ENTRIES
-        entries = self.X.size if uncut else _BLOCK_ENTRIES
-        rows, longest = entries // self.n_features, _BLOCK_ENTRIES // self.n_features
-        enough = min(_ENOUGH_DENSE, _DENSE_ENTRIES // self.n_features)
-        return max(_LEAST_DENSE, enough, rows), max(_LEAST_DENSE, longest)
+        (entries, most), d = self._most, self.n_features
+        enough = min(_ENOUGH_DENSE, _DENSE_ENTRIES // d)
+        rows = min(most, max(_LEAST_DENSE, enough, entries // d))
+        return rows, max(_LEAST_DENSE, entries // d)
 
     def _features(self, start: int, stop: int) -> Rows:
         return self.X[start:stop]
+
+
+class _DensePart(DenseRows):
+    """Those of a part of a table, which one thread adds up."""
+
+    _most: ClassVar = _PART_ENTRIES, LONGEST_RUN
 
 
 class SparseRows(ResidentRows):
@@ -92,10 +97,9 @@ class SparseRows(ResidentRows):
     def _lengths(self) -> tuple[int, int]:
         # Combining the rows of a block writes all features, so a block should hold several times
         # as many entries.
-        rows = max(_LEAST_SPARSE, self.n_features // 4)
-        if self.n_features <= _FEW_FEATURES:
-            rows = min(rows, _DENSE_ENTRIES // self.n_features)
-        return rows, _LEAST_SPARSE
+        few = self.n_features <= _FEW_FEATURES
+        rows = min(LONGEST_RUN, _DENSE_ENTRIES // self.n_features) if few else LONGEST_RUN
+        return rows, LONGEST_RUN
 
     def _features(self, start: int, stop: int) -> Rows:
         X = self.X

@@ -19,9 +19,11 @@ from .bounded_rows import (
     added_up,
     by_row,
     lengths_of,
+    product_over_rows,
     rounded_down,
     rounded_up,
     times_each,
+    total_of_rows,
     widened,
     with_constant,
 )
@@ -201,7 +203,7 @@ class MappedBlock(BoundedBlock):
         return times_rows(z, self._shrink)
 
     def _combined(self, r: np.ndarray) -> np.ndarray:
-        shift, total = self._map.shift, np.add.reduce(times_rows(r, self._shrink))
+        shift, total = self._map.shift, total_of_rows(times_rows(r, self._shrink))
         g = self._map.push_forward(super()._combined(r))
         g -= shift * total if r.ndim == 1 else np.outer(shift, total)
         return g
@@ -224,7 +226,7 @@ class MappedBlock(BoundedBlock):
 
     def combine_within(self, r: np.ndarray, bound: float) -> np.ndarray:
         """Sum of the rows, entries clipped to [-bound, bound], weighted by r, (m,) or (m, K)."""
-        return np.clip(self.rows()[:, : self._map.n_features], -bound, bound).T @ r
+        return product_over_rows(np.clip(self.rows()[:, : self._map.n_features], -bound, bound), r)
 
     def rows(self) -> np.ndarray:
         """The rows themselves, dense (m, p)."""

@@ -15,7 +15,15 @@ from ...problem.bounds import RowBounds
 from ...problem.sites import Sites
 from ..adjacency import PrivacyUnit
 from .base import BlockStore, RowStore, bounded_block
-from .bounded_rows import MOST_ROWS, BoundedBlock, DerivativeBounds, RawBlock, Rows, cut
+from .bounded_rows import (
+    LONGEST_RUN,
+    MOST_ROWS,
+    BoundedBlock,
+    DerivativeBounds,
+    RawBlock,
+    Rows,
+    cut,
+)
 from .threads import PairwiseSum, total
 
 # Entries of small sites that are handled at once, so that they stay in cache.
@@ -106,7 +114,7 @@ class SiteRows(SiteSums):
             while dense and last < sites.n_sites and starts[last + 1] - starts[first] <= per_site:
                 last += 1
             start, stop = int(starts[first]), int(starts[last])
-            ends = cut(stop - start, MOST_ROWS) if last - first == 1 else [(0, stop - start)]
+            ends = cut(stop - start, LONGEST_RUN) if last - first == 1 else [(0, stop - start)]
             blocks = []
             for i, j in ends:
                 here = slice(start + i, start + j)
