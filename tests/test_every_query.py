@@ -42,7 +42,7 @@ from skdp.privacy.queries import (
     Query,
     TotalWeightQuery,
 )
-from skdp.privacy.rows import CategoryRows, DaskRows, RowStore
+from skdp.privacy.rows import CategoryRows, DaskRows, DensePart, RowStore
 from skdp.privacy.sites import RemoteRows
 from skdp.problem import CountBounds
 from skdp.problem.losses import Huber, Logistic, Poisson, Softmax
@@ -116,7 +116,8 @@ def test_the_sample_has_every_store_and_every_query_has_all_that_can_answer_it()
         assert len({case.kind.weights for case in of_query}) == 3, name
         assert len({case.kind.of_people for case in of_query}) == 1 + QUERIES[name].takes_units
     stores = [STORES[case.store](case.table()) for case in cases["outcome_counts"]]
-    elsewhere = {CategoryRows, RemoteRows} | (set() if DASK else {DaskRows})
+    # Parts of a table are within chunks and partitions.
+    elsewhere = {CategoryRows, DensePart, RemoteRows} | (set() if DASK else {DaskRows})
     assert set(map(type, stores)) == concrete(RowStore) - elsewhere
 
 

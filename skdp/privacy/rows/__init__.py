@@ -12,7 +12,7 @@ from .buffer import RowBuffer
 from .category_rows import MISSING, Category, CategoryRows, category_of, coded_categories, value_of
 from .chunked import ChunkedRows, Chunks
 from .dask_rows import DaskRows, Tasks, is_collection
-from .in_memory import DenseRows, SparseRows
+from .in_memory import DensePart, DenseRows, SparseRows
 from .mapped import MappedBlock, sparse_lengths
 from .partition import Facts, Refusal, Refused, added, opened
 from .partitions import Recipe, packed
@@ -36,6 +36,7 @@ __all__ = [
     "Chunks",
     "ClassEncoder",
     "DaskRows",
+    "DensePart",
     "DenseRows",
     "DerivativeBounds",
     "Facts",

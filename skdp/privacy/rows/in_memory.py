@@ -47,7 +47,7 @@ def rows_of_part(
         twice = np.zeros(2, dtype=np.intp)
         X, y, weights = X[twice], y[twice], None if weights is None else weights[twice]
         units = PrivacyUnits(units.codes[twice], units.shares * [1.0, 0.0], units.n_units)
-    return (SparseRows if sp.issparse(X) else _DensePart)(X, y, weights, units)
+    return (SparseRows if sp.issparse(X) else DensePart)(X, y, weights, units)
 
 
 class DenseRows(ResidentRows):
@@ -67,8 +67,8 @@ class DenseRows(ResidentRows):
         return self.X[start:stop]
 
 
-class _DensePart(DenseRows):
-    """Those of a part of a table, which one thread adds up."""
+class DensePart(DenseRows):
+    """Views of consecutive rows of a part of a table, which one thread adds up."""
 
     _most: ClassVar = _PART_ENTRIES, LONGEST_RUN
 
