@@ -8,8 +8,9 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 import sklearn
+from models_of_few_rows import both, classifier, machine, make_data, regressor
 
-from skdp import DPLinearRegression, DPLogisticRegression, DPSVMClassifier, PrivacyLeakWarning
+from skdp import DPLogisticRegression, PrivacyLeakWarning
 from skdp.privacy.rows import Chunks
 from skdp.problem.losses import Hinge, Logistic, OneVsRest, Softmax, Squared
 from skdp.solvers import GD
@@ -21,32 +22,7 @@ SECRET = "Ada-Lovelace"
 NUMBER = 1234.5678
 
 
-def make_data():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(N, D))
-    return X, (X[:, 0] > 0).astype(int)
-
-
-X, Y = make_data()
-
-
-def classifier(**options):
-    return DPLogisticRegression(
-        **{"data_norm": 3.0, "classes": [0, 1], "random_state": 0} | options
-    )
-
-
-def regressor(**options):
-    return DPLinearRegression(
-        **{"data_norm": 3.0, "target_bounds": (0.0, 1.0), "random_state": 0} | options
-    )
-
-
-def machine(**options):
-    return DPSVMClassifier(**{"data_norm": 3.0, "classes": [0, 1], "random_state": 0} | options)
-
-
-both = pytest.mark.parametrize("make", [classifier, machine, regressor])
+X, Y = make_data(N, D)
 
 
 def with_entry(value, dtype=float):
