@@ -93,10 +93,10 @@ def noise(seed=0):
     return SeededNoise(np.random.default_rng(seed))
 
 
-def run(solver, task, epsilon=1.0, seed=0, rows=None, ledger=None):
+def run(solver, task, epsilon=1.0, seed=0, rows=None, ledger=None, adjacency=Adjacency.REPLACE_ONE):
     """Solve through a private oracle; returns the solution and the ledger."""
     ledger = ledger or Ledger(epsilon, DELTA, calculus=solver.calculus)
-    oracle = PrivateOracle(rows or task.rows(), ledger, Adjacency.REPLACE_ONE, noise(seed))
+    oracle = PrivateOracle(rows or task.rows(), ledger, adjacency, noise(seed))
     return solver.solve(task.problem, oracle.for_problem(task.problem), public_rng()), ledger
 
 
@@ -272,9 +272,10 @@ def test_replay_catches_a_solver_that_peeks(option, where):
 )
 def test_uses_nearly_all_of_the_budget_and_never_more(option, task, epsilon):
     solver = taken(SOLVERS[option](), task.problem)
-    _, ledger = run(solver, task, epsilon)
-    assert 0.999 * ledger.limit <= ledger.total <= ledger.limit
-    assert ledger.spent().epsilon <= epsilon
+    for adjacency in Adjacency:
+        _, ledger = run(solver, task, epsilon, adjacency=adjacency)
+        assert 0.999 * ledger.limit <= ledger.total <= ledger.limit
+        assert ledger.spent().epsilon <= epsilon
 
 
 class CountedRows(BlockStore):

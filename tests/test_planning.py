@@ -363,7 +363,7 @@ def test_a_class_in_place_of_a_model_is_refused():
         ((1000,), {}, "n_features"),
         ((skdp.DPLogisticRegression(),), {}, "n_samples"),
         ((1000, 10), {"rows": 3}, "rows"),
-        ((skdp.DPLinearRegression(), 1000, 10), {"epsilon": 2.0}, "epsilon"),
+        ((skdp.DPLinearRegression(), 1000, 10), {"rows": 3}, "rows"),
     ],
 )
 def test_facts_that_are_missing_or_unknown_are_named_in_terms_of_the_call(given, facts, named):
@@ -371,6 +371,18 @@ def test_facts_that_are_missing_or_unknown_are_named_in_terms_of_the_call(given,
         skdp.plan(*given, **facts)
     assert "plan_of_fit" not in str(e.value)
     assert "forecast" not in str(e.value)
+
+
+def test_what_private_models_know_already_is_not_said_again():
+    script = skdp.privatize(LogisticRegression(), epsilon=1.0, classes=[0, 1])
+    for private, told in (
+        (script, {"facts": (0, 1)}),
+        (skdp.DPLinearRegression(), {"epsilon": 2.0}),
+    ):
+        (named,) = told
+        with pytest.raises(TypeError, match=f"^plan needs {named} left out for a DPL.* is private"):
+            skdp.plan(private, 1000, 3, **told)
+    assert skdp.plan(script, 1000, 3, classes=[0, 1]).n_samples == 1000
 
 
 def test_ranges_by_name_of_column_are_planned_as_those_in_order():

@@ -131,23 +131,6 @@ def farthest(answers: list[Answer], data_sets: int) -> tuple[int, int]:
     return int(i), int(j)
 
 
-def opposite_targets(estimator: Any, data: tuple[Any, Any]) -> tuple[Any, Any]:
-    """Data set with the targets changed: another class, or the other end of the range.
-
-    Parameters
-    ----------
-    estimator : estimator
-        Whose classes or target bounds count.
-    data : tuple
-        ``(X, y)``.
-    """
-    X, y = data
-    low, high = _ends(estimator, y)[:2]
-    if _given(estimator, "classes", 0) != 0:
-        return X, np.where(y == low, high, low)
-    return X, np.where(y > 0.5 * (low + high), low, high)
-
-
 def candidates(
     estimator: Any, data: tuple[Any, ...], row: np.ndarray, coef: np.ndarray | None
 ) -> list[tuple[Any, ...]]:

@@ -15,7 +15,7 @@ import numpy as np
 from ..privacy.mechanisms.base import Mechanism
 from ..privacy.mechanisms.gaussian import GaussianMechanism, SampledGaussian
 from ..privacy.mechanisms.gumbel import GumbelMechanism
-from ..privacy.mechanisms.random_slope import ObjectivePerturbation, PurePerturbation
+from ..privacy.mechanisms.perturbed_objective import ObjectivePerturbation, PurePerturbation
 from ..privacy.mechanisms.site_noise import SiteNoise
 from ..privacy.queries.base import PerturbedQuery, Query
 from ..privacy.queries.perturbed_minimum import PerturbedMinimumQuery

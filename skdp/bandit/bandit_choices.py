@@ -7,7 +7,7 @@ from math import inf, isfinite, sqrt
 from numbers import Real
 from typing import Any
 
-from ..estimators.progress import same_setting
+from ..estimators.fit_history import same_setting
 from ..exceptions import warn_user
 from ..privacy.accounting import gdp
 from ..privacy.accounting.default_delta import nominal

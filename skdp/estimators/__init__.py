@@ -3,13 +3,13 @@
 from .announcements import Announcements
 from .base import PrivateLinearModel
 from .checkpoints import load_checkpoint, save_checkpoint
+from .fit_history import EarlierModel
 from .forecast import REGIMES
 from .hazard_regression import DPHazardRegressor
 from .lasso import DPLassoRegressor
 from .linear_regression import DPLinearRegression
 from .logistic_regression import DPLogisticRegression
 from .poisson_regression import DPPoissonRegressor
-from .progress import EarlierModel
 from .quantile_regression import DPQuantileRegressor
 from .range_finding import (
     private_data_norm,

@@ -12,7 +12,7 @@ from ..privacy.accounting.events import Event
 from ..privacy.accounting.ledger import Ledger
 from ..reporting.privacy_ledger import words_of
 from ..reporting.progress_bar import ProgressBar, time_in_words
-from .progress import Progress
+from .fit_history import FitHistory
 
 try:
     from sklearn.callback import CallbackSupportMixin
@@ -65,11 +65,11 @@ class Announcements:
         Of the fit.
     n_samples : int
         Number of rows, or of privacy units.
-    progress : Progress
+    progress : FitHistory
         Of a stream it says which part this is.
     """
 
-    def __init__(self, model: Any, ledger: Ledger, n_samples: int, progress: Progress) -> None:
+    def __init__(self, model: Any, ledger: Ledger, n_samples: int, progress: FitHistory) -> None:
         self._model, self._ledger, self._n_samples = model, ledger, n_samples
         self._unit = progress.unit
         self._verbose = int(model.verbose)

@@ -32,10 +32,10 @@ from ..problem.penalties import Tikhonov
 from ..problem.problem import Problem
 from ..problem.sites import Sites
 from ..reporting.budget_warnings import warn_of_promise
+from ..reporting.composition_verdicts import warn_of_steps_around
 from ..reporting.open_budgets import BudgetedEstimator, Reservation, Rollback, reservation_for
 from ..reporting.receipts import Receipt, SpendBound
 from ..reporting.training_targets import remember_targets
-from ..reporting.verdicts import warn_of_steps_around
 from ..solvers import SOLVERS, Solution, Solver, within_a_block
 from ..solvers.preconditioning import OPTIONS, Preconditioner
 from ..validation import (
@@ -46,10 +46,10 @@ from ..validation import (
     refused_parameter,
 )
 from .announcements import Announcements, CallbackSupportMixin, with_callbacks
+from .fit_history import DISJOINT, EarlierModel, FitHistory
 from .fit_plan import FitPlan, plan_fit
 from .inference import NoInference, WithInference, published_inference
 from .opening import DataOpener
-from .progress import DISJOINT, EarlierModel, Progress
 from .publishing import PublishedModel
 from .refusals import of_bounds, of_place, of_scaled_columns, refuse
 from .solver_choice import settled_calculus
@@ -319,7 +319,7 @@ class PrivateLinearModel(DataOpener, PublishedModel, CallbackSupportMixin, Budge
 
             # Open. Nothing has been read or spent until this has succeeded.
             oracle, ledger = open_rows(rows, plan, noise_for(self.random_state, rows))
-            progress = Progress(self, rows.unit)
+            progress = FitHistory(self, rows.unit)
             if self.warm_start:
                 progress.follow(self, before)
             claim = SpendBound.of_ledger(ledger, plan.adjacency, plan.unit)

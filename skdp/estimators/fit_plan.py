@@ -23,8 +23,8 @@ from ..solvers.defaults import Forecast as tuned
 from ..solvers.defaults import Stages
 from ..solvers.streaming import StreamingSolver
 from ..validation import check_parameters, shown
+from .fit_history import EarlierModel
 from .forecast import Plan, forecast, require
-from .progress import EarlierModel
 from .refusals import of_named_solver, of_one_answer, of_pure_epsilon, of_solver, refuse
 from .solver_choice import choose, in_few_steps, named
 from .stages import (

@@ -9,6 +9,7 @@ from typing import Any, final
 
 import numpy as np
 from scipy import stats
+from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted
 
@@ -403,6 +404,12 @@ class Summary:
             f"{what} {_share(share)} +- {_share(sd)}" for what, (share, sd) in of.clipped.items()
         ]
         notes.append(f"Shares of rows: {'; '.join(told)}.")
+        if of.clipped.get("rows weighted down", (0.0,))[0] > 0:
+            notes.append(
+                "Weighted down are rows beyond the bound on what one row may do. They count less, "
+                "features and target together, which keeps the coefficients if the model holds, "
+                "and makes intervals wider. The fewer rows there are, the more are beyond it."
+            )
         notes += _cautions(of)
         if not of.trusted.all():
             notes.append(
@@ -456,7 +463,7 @@ class NoInference:
                 f"Those of {_WHO_INFERS} are, with solver='one_step'."
             )
         if not hasattr(model, "coef_"):
-            raise AttributeError(
+            raise NotFittedError(
                 f"{name} has no inference_ before it is fitted. Fit it with solver='one_step'."
             )
         used = type(model.plan_.solver).__name__ if hasattr(model, "plan_") else "another solver"

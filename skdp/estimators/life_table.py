@@ -145,7 +145,8 @@ def private_baseline(
     Warns
     -----
     UserWarning
-        If noise hides how long times are.
+        If noise hides how long times are, or released counts show no events, or none but in the
+        first of many cells.
     """
     if times is None and longest is None:
         found = private_target_range(oracle, budget.fraction(tuned.RANGE_SHARE), n)
@@ -160,7 +161,31 @@ def private_baseline(
     if times is None:
         assert longest is not None
         cells = longest * np.square(np.arange(1, tuned.CELLS + 1) / tuned.CELLS)
-        table = LifeTable.of(oracle, budget, n, cells, apart=False).in_periods()
+        cells_of = LifeTable.of(oracle, budget, n, cells, apart=False)
+        table = cells_of.in_periods()
     else:
-        table = LifeTable.of(oracle, budget, n, times, apart=True)
+        cells_of = table = LifeTable.of(oracle, budget, n, times, apart=True)
+    _tell_what_shows(cells_of, table)
     return Hazard(tuple(table.times.tolist()), tuple(table.hazards.tolist()))
+
+
+def _tell_what_shows(counted: LifeTable, table: LifeTable) -> None:
+    """Warn, by released counts alone, where there is nothing to learn from."""
+    events, sd = float(counted.events.sum()), float(np.linalg.norm(counted.noise))
+    if tuned.SEEN * sd > tuned.SHOWN_SHARE * counted.n:
+        # Noise would hide events that there are.
+        return
+    if events < tuned.SEEN * sd:
+        warn_user(
+            f"The noisy life table shows no events beside the noise ({events:.0f} +- {sd:.0f} of "
+            f"{counted.n:,.0f} people), so that curves and coefficients are mostly noise. If there "
+            "are many, see that events are True and last sights False.",
+            UserWarning,
+        )
+    elif table.times.size == 1 < counted.times.size:
+        warn_user(
+            f"By the noisy life table next to nobody is left after {table.times[0]:.3g}, the end "
+            f"of the first of {counted.times.size} cells up to {counted.times[-1]:.3g}. See that "
+            "times are not all zero, and pass a max_time that is near the longest of them.",
+            UserWarning,
+        )

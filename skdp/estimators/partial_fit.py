@@ -38,9 +38,9 @@ from ..solvers.streaming import StreamingSolver
 from ..validation import check_parameters, shown, telling_sizes
 from .announcements import announce_release
 from .base import PrivateLinearModel
+from .fit_history import EarlierModel, FitHistory, declared_disjoint
 from .fit_plan import FitPlan, plan_stream
 from .opening import ACCEPTED
-from .progress import EarlierModel, Progress, declared_disjoint
 from .solver_choice import choose_for_stream, planned_mu, settled_calculus
 
 Model = TypeVar("Model", bound=PrivateLinearModel)
@@ -163,7 +163,7 @@ def _begin(model: PrivateLinearModel, given: _Given) -> None:
         call = _open_call(model, given, weighted=weighted, first=earlier is None)
         if earlier is None:
             model._begin_anew()
-        model._progress = progress = Progress(model) if earlier is None else earlier
+        model._progress = progress = FitHistory(model) if earlier is None else earlier
         session = _open_session(model, call, Visits(model.max_visits, unit))
         model._progress = progress.begun(model, before, session, weighted=weighted)
         model._session = session

@@ -16,8 +16,8 @@ from ..privacy.rows.reading import redacted, strict_checks
 from ..problem.bounds import RowBounds
 from ..problem.column_bounds import clipped
 from ..reporting.privacy_ledger import PrivacyLedger
+from .fit_history import FitHistory
 from .opening import ACCEPTED
-from .progress import Progress
 from .range_finding import unseen_columns
 from .sklearn_export import plain_model
 
@@ -36,7 +36,7 @@ class PublishedModel(ABC):
     privacy_spent_: PrivacySpent
     privacy_ledger_: PrivacyLedger
 
-    _progress: Progress
+    _progress: FitHistory
 
     @property
     @abstractmethod

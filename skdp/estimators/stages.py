@@ -46,8 +46,8 @@ from ..solvers.preconditioning import (
     with_target_mean,
 )
 from ..solvers.temperature import Temperature, plan_temperature
+from .fit_history import EarlierModel
 from .life_table import private_baseline
-from .progress import EarlierModel
 from .range_finding import (
     private_cap_on_counts,
     private_data_norm,

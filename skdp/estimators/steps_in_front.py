@@ -22,7 +22,7 @@ from ..preprocessing import (
     DPTruncatedSVD,
     RangedTransformer,
 )
-from ..reporting.verdicts import does_nothing, nested_estimators, spends
+from ..reporting.composition_verdicts import does_nothing, nested_estimators, spends
 from ..solvers.defaults import Forecast as tuned
 
 # Rows of zeros by which a step that learns nothing is tried.

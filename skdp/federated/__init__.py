@@ -2,7 +2,7 @@
 
 from ..privacy.sites.remote_rows import Message
 from .dask_sites import DaskSites
-from .mixing import Mixing, among, mixing_rate
+from .mixing import Mixing, among
 from .rounds import Round, draw_rounds, most_activations
 from .topology import Adjacent, Complete, ErdosRenyi, Grid, Ring, Topology
 
@@ -20,7 +20,6 @@ __all__ = [
     "Topology",
     "among",
     "draw_rounds",
-    "mixing_rate",
     "most_activations",
 ]
 

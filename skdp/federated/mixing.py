@@ -61,22 +61,6 @@ def among(edges: np.ndarray, active: np.ndarray, n_nodes: int) -> np.ndarray:
     return edges[awake[edges].all(axis=1)]
 
 
-def mixing_rate(matrices: list[np.ndarray]) -> float:
-    """The factor beta by which an exchange brings nodes together, at random one of these.
-
-    ``sqrt(rho(mean of W' W - 1 1' / n))`` with the spectral radius rho: at 0 everyone has the mean
-    at once, at 1 nothing is mixed.
-
-    Parameters
-    ----------
-    matrices : list of ndarray of shape (n, n)
-        Doubly stochastic weights, equally probable.
-    """
-    n = matrices[0].shape[0]
-    mean = np.mean([W.T @ W for W in matrices], axis=0) - 1 / n
-    return float(np.sqrt(max(0.0, np.linalg.eigvalsh(mean)[-1])))
-
-
 def _metropolis(n_nodes: int, edges: np.ndarray) -> sp.csr_array:
     degree = np.bincount(edges.ravel(), minlength=n_nodes)
     weight = 1.0 / (1 + degree[edges].max(axis=1, initial=0))

@@ -50,12 +50,12 @@ from ..privacy.rows.privacy_units import PrivacyUnits
 from ..privacy.rows.reading import in_units_of, redacted, strict_checks
 from ..reporting.budget_warnings import warn_of_promise
 from ..reporting.composition import ParallelComposition
+from ..reporting.composition_verdicts import warn_of
 from ..reporting.number_of_trials import NumberOfTrials
 from ..reporting.open_budgets import BudgetedEstimator, Rollback, reservation_for
 from ..reporting.privacy_ledger import PrivacyLedger
 from ..reporting.progress_bar import with_progress
 from ..reporting.receipts import FOUND_BY, Receipt, SpendBound
-from ..reporting.verdicts import warn_of
 from ..validation import check_parameters, shown
 from .accounts import SearchAccount, account_for
 from .candidates import Candidate, Candidates, adjacency_of, check_steps, private_steps, silence

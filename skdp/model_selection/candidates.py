@@ -33,7 +33,7 @@ from ..privacy.accounting.events import ExponentialEvent, GaussianEvent, PrefixS
 from ..privacy.accounting.ledger import PrivacySpent
 from ..privacy.adjacency import Adjacency, PrivacyUnit
 from ..privacy.rows.reading import strict_checks, zero_unless_finite
-from ..reporting.verdicts import TABLE, nested_estimators, problems_of, spends
+from ..reporting.composition_verdicts import TABLE, nested_estimators, problems_of, spends
 from ..validation import check_parameters, shown
 from .accounts import SearchAccount
 

@@ -43,7 +43,7 @@ from ..preprocessing.base import PrivateTransformer
 from ..preprocessing.column_categories import N_BUCKETS
 from ..privacy.adjacency import PrivacyUnit
 from ..privacy.row_scores import ROW_SCORES
-from ..reporting import verdicts
+from ..reporting import composition_verdicts as verdicts
 from ..reporting.counterparts import Counterpart, Given, NoCounterpartError
 from ..reporting.open_budgets import BudgetedEstimator
 from ..reporting.registry import SCALERS, TABLE, Columns

@@ -26,9 +26,9 @@ from ..privacy.accounting.events import GaussianEvent
 from ..privacy.accounting.ledger import PrivacySpent
 from ..privacy.adjacency import Adjacency, PrivacyUnit
 from ..reporting.composition import compose
+from ..reporting.composition_verdicts import check_composed
 from ..reporting.receipts import Receipt
 from ..reporting.split_budget import check_shares
-from ..reporting.verdicts import check_composed
 from ..solvers import Screening
 from ..validation import check_numbers, shown
 from .conversion import Conversion, weights_of_steps

@@ -2,6 +2,7 @@
 
 from .budget import PrivacyBudget
 from .composition import ParallelComposition, compose
+from .composition_verdicts import check_composed, verdict_of
 from .divergences import CHOICE_AS_GAUSSIAN, gaussian_price, grouped, renyi
 from .filters import FILTERS, Amount, GaussianFilter, RenyiFilter, SumsFilter, ThresholdFilter
 from .number_of_trials import NumberOfTrials
@@ -13,7 +14,6 @@ from .recomputation import RULES
 from .registry import TABLE, Columns, Entry, Rule, Verdict
 from .split_budget import split_budget
 from .total import TotalSpent, privacy_spent
-from .verdicts import check_composed, verdict_of
 from .versions import show_versions
 
 __all__ = [

@@ -12,9 +12,9 @@ from ..privacy.accounting.ledger import PrivacySpent
 from ..privacy.adjacency import Adjacency, PrivacyUnit
 from ..validation import shown
 from .budget_store import BudgetStore, Entry, Summary, thresholds_to_come
+from .composition_verdicts import check_composed, nested_estimators
 from .filters import FILTERS, SumsFilter
 from .open_budgets import close_budget, looked_up, open_budget, waiting
-from .verdicts import check_composed, nested_estimators
 
 # The largest that a fit takes, too; sums of its square have to be finite.
 _LARGEST_EPSILON = 1e9

@@ -8,10 +8,10 @@ from typing import Any, Self
 from ..privacy.accounting.ledger import PrivacySpent
 from ..privacy.adjacency import PrivacyUnit
 from .composition import common_adjacency, common_unit, compose
+from .composition_verdicts import fitted_parts, nested_estimators, verdict_of, warn_of
 from .open_budgets import BudgetedEstimator
 from .privacy_ledger import NEW_ROWS, of_stream
 from .receipts import Receipt
-from .verdicts import fitted_parts, nested_estimators, verdict_of, warn_of
 
 
 @dataclass(frozen=True)

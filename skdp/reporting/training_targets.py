@@ -7,8 +7,8 @@ from weakref import WeakKeyDictionary, ref
 
 import numpy as np
 
+from .composition_verdicts import nested_estimators
 from .open_budgets import BudgetedEstimator
-from .verdicts import nested_estimators
 
 
 class _Place(NamedTuple):

@@ -10,7 +10,7 @@ from .dda import DDA, DualNodes
 from .descent import Descent, TailMean
 from .descent_rules import DescentRule
 from .dual_averaging import DualAveraging
-from .frank_wolfe import FrankWolfe, steps_for, ways_of
+from .frank_wolfe import FrankWolfe, axis_vertices_of, steps_for
 from .ftrl import FTRL
 from .gd import GD
 from .minibatches import plan_block
@@ -58,6 +58,7 @@ __all__ = [
     "Temperature",
     "TrackedGD",
     "Uncertainty",
+    "axis_vertices_of",
     "direction_of_constant",
     "in_default_ball",
     "kind_of",
@@ -66,7 +67,6 @@ __all__ = [
     "plan_temperature",
     "steps_for",
     "towards_start",
-    "ways_of",
     "within_a_block",
 ]
 

@@ -766,6 +766,9 @@ class LifeTable:
     # Follow-up ends where fewer than this share of all people, or this many standard deviations of
     # the noise of their number, are left.
     LEFT_SHARE, LEFT_OVER_NOISE = 0.01, 3.0
+    # Standard deviations of the noise in the number of all events from which there are some; fewer
+    # are told of where this is less than a share of all people.
+    SEEN, SHOWN_SHARE = 2.0, 0.1
     # Of the budget of a life table, what finds the longest time.
     RANGE_SHARE = 0.4
 

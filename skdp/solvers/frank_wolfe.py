@@ -131,13 +131,13 @@ class FrankWolfe(OnlineFrankWolfe):
     def check(self, problem: Problem) -> None:
         name, problem = type(self).__name__, in_default_ball(problem)
         check_hyperparameters(_HYPERPARAMETERS, self.get_params(), name)
-        ways = ways_of(problem)
+        vertices = axis_vertices_of(problem)
         if problem.bounds.row_map is not None or not problem.penalty.separable:
             raise ValueError(
                 f"{name} needs the user's coordinates, in which its set has vertices, got others. "
                 "Pass precondition=None."
             )
-        if ways is None and isinf(problem.diameter):
+        if vertices is None and isinf(problem.diameter):
             raise ValueError(
                 f"{name} needs a bounded constraint, such as L1Ball(10.0), got "
                 f"{shown(problem.constraint)}. Use the solver 'gd'."
@@ -146,12 +146,12 @@ class FrankWolfe(OnlineFrankWolfe):
             raise ValueError(
                 f"{name} needs a smooth loss, got {name_of(problem.loss)}. Use the solver 'gd'."
             )
-        if ways is None and problem.penalty.l1 > 0:
+        if vertices is None and problem.penalty.l1 > 0:
             raise ValueError(
                 f"{name} needs an L1Ball or a Simplex to go with an l1 penalty, got "
                 f"{shown(problem.constraint)}. Use the solver 'gd'."
             )
-        if ways is None and self.noise == "gumbel":
+        if vertices is None and self.noise == "gumbel":
             raise ValueError(
                 f"{name} needs an L1Ball or a Simplex to choose vertices of, got "
                 f"{shown(problem.constraint)}. Leave noise out."
@@ -174,30 +174,32 @@ class FrankWolfe(OnlineFrankWolfe):
         del rng
         self.check(problem)
         problem = in_default_ball(problem)
-        ways, walking = ways_of(problem), self._walking(problem, oracle.budget.mu)
-        if ways is not None and self._chooses(problem):
-            return _by_vertices(problem, oracle, ways, walking)
-        return _by_gradients(problem, oracle, ways, walking)
+        vertices, plan = axis_vertices_of(problem), self._step_plan(problem, oracle.budget.mu)
+        if vertices is not None and self._chooses(problem):
+            return _by_vertices(problem, oracle, vertices, plan)
+        return _by_gradients(problem, oracle, vertices, plan)
 
-    def _walking(self, problem: Problem, mu: float) -> Walking:
+    def _step_plan(self, problem: Problem, mu: float) -> StepPlan:
         growth = max(1.0, mu / 2)
         clip = _clip_for(problem, mu)
         if self.clip is not None:
             clip = min(problem.loss.lipschitz, self.clip)
         entry = _entry_for(problem, growth) if self.entry is None else self.entry
-        ways, reach = ways_of(problem), problem.row_norm * problem.diameter / 2
-        if ways is not None:
-            reach = entry * problem.bounds.data_norm * ways.radius
+        vertices, reach = axis_vertices_of(problem), problem.row_norm * problem.diameter / 2
+        if vertices is not None:
+            reach = entry * problem.bounds.data_norm * vertices.radius
         steps = steps_for(problem, mu, reach, clip) if self.steps is None else self.steps
-        return Walking(steps, clip, entry, growth, tuned.STRIDE / (problem.loss.smoothness * reach))
+        return StepPlan(
+            steps, clip, entry, growth, tuned.STRIDE / (problem.loss.smoothness * reach)
+        )
 
     def _chooses(self, problem: Problem) -> bool:
         """True if vertices are chosen by Gumbel noise, by facts that hold before bounds are known.
 
         See the docstring of the class for the rule.
         """
-        ways = ways_of(problem)
-        if ways is None or self.noise == "gaussian":
+        vertices = axis_vertices_of(problem)
+        if vertices is None or self.noise == "gaussian":
             return False
         p = problem.n_features * problem.loss.n_scores
         entry = _entry_for(problem, 1.0) if self.entry is None else self.entry
@@ -205,7 +207,7 @@ class FrankWolfe(OnlineFrankWolfe):
 
 
 @dataclass(frozen=True)
-class Walking:
+class StepPlan:
     """Number and length of the steps, and the bounds on derivatives and entries."""
 
     #: Number of steps.
@@ -263,7 +265,7 @@ def steps_for(problem: Problem, mu: float, reach: float, clip: float) -> int:
 
 
 def _evidence(problem: Problem, mu: float) -> float:
-    """Rows times mu, over the logarithm of the number of ways to go."""
+    """Rows times mu, over the logarithm of the number of vertices to go to."""
     p = problem.n_features * problem.loss.n_scores
     return problem.n_samples * mu / log(2 * p + 1)
 
@@ -284,14 +286,14 @@ def _clip_for(problem: Problem, mu: float) -> float:
 def _entry_for(problem: Problem, growth: float) -> float:
     """Bound on entries of rows that costs little signal, in units of ``data_norm``.
 
-    For the growth see :class:`Walking`.
+    For the growth see :class:`StepPlan`.
     """
     usual = tuned.ENTRY_OF_TEXT if problem.wide else tuned.ENTRY / sqrt(problem.n_features)
     return min(1.0, usual * growth)
 
 
 @dataclass(frozen=True)
-class Ways:
+class AxisVertices:
     """A set whose vertices are signed coordinates, and perhaps zero."""
 
     #: Size of the entry of a vertex.
@@ -315,7 +317,7 @@ class Ways:
         return np.append(out - l1, 0.0) if self.zero else out
 
 
-def ways_of(problem: Problem) -> Ways | None:
+def axis_vertices_of(problem: Problem) -> AxisVertices | None:
     """The set of signed coordinates that a problem is about, or None.
 
     Besides an l1 ball and a simplex it is the ball that holds the solution of a lasso.
@@ -329,26 +331,28 @@ def ways_of(problem: Problem) -> Ways | None:
     if constraint.axis_vertices:
         # The vertex farthest down a slope is a negative one, if there are any.
         vertex = float(constraint.linear_minimizer(np.ones(1))[0])
-        return Ways(abs(vertex), vertex < 0, vertex < 0 and l1 > 0)
+        return AxisVertices(abs(vertex), vertex < 0, vertex < 0 and l1 > 0)
     lasso = problem.loss.squared and problem.bounds.target is not None and l1 > 0
     if lasso and constraint.cone and constraint.separable:
-        return Ways(default_radius(problem), constraint.whole_space, True)
+        return AxisVertices(default_radius(problem), constraint.whole_space, True)
     return None
 
 
-def _by_vertices(problem: Problem, oracle: Oracle, ways: Ways, walking: Walking) -> Solution:
+def _by_vertices(
+    problem: Problem, oracle: Oracle, vertices: AxisVertices, plan: StepPlan
+) -> Solution:
     """Go to vertices that are chosen by Gumbel noise, for the whole budget of the oracle."""
     d, constant, loss = problem.n_features, problem.bounds.intercept_value, problem.loss
     share = tuned.INTERCEPT_SHARE if constant else 0.0
     parts = [share, 1 - share] if constant else [1.0]
-    oracle.note(planned=walking.steps)
-    spends = oracle.budget.split([part / walking.steps for part in parts] * walking.steps)
-    entry = walking.entry * problem.bounds.data_norm
-    slope_clip = min(loss.lipschitz, max(tuned.LARGEST_SLOPE, walking.clip))
-    penalty = _Penalty.of(problem, walking.clip)
-    w, shrunk = _start(problem, ways), 1.0
+    oracle.note(planned=plan.steps)
+    spends = oracle.budget.split([part / plan.steps for part in parts] * plan.steps)
+    entry = plan.entry * problem.bounds.data_norm
+    slope_clip = min(loss.lipschitz, max(tuned.LARGEST_SLOPE, plan.clip))
+    penalty = _Penalty.of(problem, plan.clip)
+    w, shrunk = _start(problem, vertices), 1.0
     start, warm = w[:d].copy(), problem.initial is not None and bool(w[:d].any())
-    for t in range(walking.steps):
+    for t in range(plan.steps):
         if constant:
             slope = oracle.intercept_gradient(
                 w, spend=spends[2 * t], clip=slope_clip, shrunk=shrunk
@@ -357,52 +361,52 @@ def _by_vertices(problem: Problem, oracle: Oracle, ways: Ways, walking: Walking)
             shrunk = 1.0
         index = oracle.vertex(
             w,
-            clip=walking.clip,
+            clip=plan.clip,
             entry=entry,
-            two_sided=ways.two_sided,
+            two_sided=vertices.two_sided,
             spend=spends[len(parts) * (t + 1) - 1],
-            known=penalty.scores(w[:d], ways),
+            known=penalty.scores(w[:d], vertices),
             shrunk=shrunk,
         )
-        shrunk, length = walking.lengths(t, start, warm=warm)
+        shrunk, length = plan.lengths(t, start, warm=warm)
         w[:d] *= shrunk
-        j, value = ways.point(index, w[:d].shape)
+        j, value = vertices.point(index, w[:d].shape)
         w[:d].reshape(-1)[j] += length * value
-    return Solution(w, n_iter=walking.steps)
+    return Solution(w, n_iter=plan.steps)
 
 
 def _by_gradients(
-    problem: Problem, oracle: Oracle, ways: Ways | None, walking: Walking
+    problem: Problem, oracle: Oracle, vertices: AxisVertices | None, plan: StepPlan
 ) -> Solution:
     """Go to minimisers of noisy gradients, averaged as long as there is noise.
 
-    The whole budget of the oracle is spent. Without ``ways``, which are signed coordinates, the
-    vertices are those of the constraint.
+    The whole budget of the oracle is spent. Without ``vertices`` at signed coordinates, they are
+    those of the constraint.
     """
     d, constant = problem.n_features, problem.bounds.intercept_value
     scale = problem.row_norm * problem.max_weight
-    penalty = _Penalty.of(problem, walking.clip)
-    w = _start(problem, ways)
+    penalty = _Penalty.of(problem, plan.clip)
+    w = _start(problem, vertices)
     start, warm = w[:d].copy(), problem.initial is not None and bool(w[:d].any())
     mean = np.zeros_like(w)
-    oracle.note(planned=walking.steps)
-    for t, spend in enumerate(oracle.budget.split(walking.steps)):
-        g = oracle.gradient(w, spend=spend, clip_norm=walking.clip * scale)
+    oracle.note(planned=plan.steps)
+    for t, spend in enumerate(oracle.budget.split(plan.steps)):
+        g = oracle.gradient(w, spend=spend, clip_norm=plan.clip * scale)
         if constant:
             curvature = problem.loss.smoothness * problem.max_weight * constant**2
             w[-1] -= g[-1] / curvature
-        kept = (1 - 2 / (t + 2)) / walking.growth
+        kept = (1 - 2 / (t + 2)) / plan.growth
         mean = kept * mean + (1 - kept) * g
         slopes = mean[:d] + penalty.ridge * w[:d]
-        shrunk, length = walking.lengths(t, start, warm=warm)
+        shrunk, length = plan.lengths(t, start, warm=warm)
         w[:d] *= shrunk
-        if ways is None:
+        if vertices is None:
             w[:d] += length * problem.constraint.linear_minimizer(slopes)
         else:
-            best = int(ways.scores(slopes, penalty.l1).argmax())
-            j, value = ways.point(best, slopes.shape)
+            best = int(vertices.scores(slopes, penalty.l1).argmax())
+            j, value = vertices.point(best, slopes.shape)
             w[:d].reshape(-1)[j] += length * value
-    return Solution(w, n_iter=walking.steps)
+    return Solution(w, n_iter=plan.steps)
 
 
 @dataclass(frozen=True)
@@ -420,19 +424,19 @@ class _Penalty:
         ridge = problem.penalty.strong_convexity
         return cls(weight * ridge, weight * problem.penalty.l1, problem.max_weight)
 
-    def scores(self, w: np.ndarray, ways: Ways) -> np.ndarray | None:
+    def scores(self, w: np.ndarray, vertices: AxisVertices) -> np.ndarray | None:
         """Part of the scores of vertices that the penalty adds, in the units of the oracle."""
-        if self.ridge == 0 and not ways.zero:
+        if self.ridge == 0 and not vertices.zero:
             return None
-        return ways.scores(self.ridge * w, self.l1) / self.heaviest
+        return vertices.scores(self.ridge * w, self.l1) / self.heaviest
 
 
-def _start(problem: Problem, ways: Ways | None) -> np.ndarray:
+def _start(problem: Problem, vertices: AxisVertices | None) -> np.ndarray:
     """The public start, brought to the set if that is smaller than the constraint says."""
     w = problem.start()
-    if ways is not None:
+    if vertices is not None:
         d = problem.n_features
         size = float(np.abs(w[:d]).sum())
-        if size > ways.radius:
-            w[:d] *= ways.radius / size
+        if size > vertices.radius:
+            w[:d] *= vertices.radius / size
     return w

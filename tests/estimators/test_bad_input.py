@@ -8,8 +8,9 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 import sklearn
+from models_of_few_rows import both, classifier, machine, make_data, regressor
 
-from skdp import DPLinearRegression, DPLogisticRegression, DPSVMClassifier, PrivacyLeakWarning
+from skdp import DPLogisticRegression, PrivacyLeakWarning
 from skdp.privacy.rows import Chunks
 from skdp.problem.losses import Hinge, Logistic, OneVsRest, Softmax, Squared
 from skdp.solvers import GD
@@ -21,32 +22,7 @@ SECRET = "Ada-Lovelace"
 NUMBER = 1234.5678
 
 
-def make_data():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(N, D))
-    return X, (X[:, 0] > 0).astype(int)
-
-
-X, Y = make_data()
-
-
-def classifier(**options):
-    return DPLogisticRegression(
-        **{"data_norm": 3.0, "classes": [0, 1], "random_state": 0} | options
-    )
-
-
-def regressor(**options):
-    return DPLinearRegression(
-        **{"data_norm": 3.0, "target_bounds": (0.0, 1.0), "random_state": 0} | options
-    )
-
-
-def machine(**options):
-    return DPSVMClassifier(**{"data_norm": 3.0, "classes": [0, 1], "random_state": 0} | options)
-
-
-both = pytest.mark.parametrize("make", [classifier, machine, regressor])
+X, Y = make_data(N, D)
 
 
 def with_entry(value, dtype=float):
@@ -199,13 +175,11 @@ BAD_CLASSIFIER_PARAMETERS = [
     ({"classes": []}, "at least 2 classes, got none"),
     ({"classes": ["0", "1"]}, "with the type that they have in y"),
     ({"class_weight": "heavy"}, "'class_weight' parameter"),
-    ({"class_weight": {2: 1.0}}, "class_weight for labels in classes, got (2,)"),
     ({"class_weight": {"a": 1.0}}, "class_weight for labels in classes, got ('a',)"),
     *[
         ({"class_weight": {0: value}}, "class weights that are 0 or between 1e-50 and 1e50")
         for value in (-1.0, np.nan, np.inf, 1e300, 1e-300, "1", None)
     ],
-    ({"class_weight": {0: 0, 1: 0}}, "a positive weight for at least one class"),
 ]
 BAD_MACHINE_PARAMETERS = [
     *[({"C": value}, "'C' parameter") for value in (0, -1, np.nan, "1")],
@@ -216,7 +190,6 @@ BAD_MACHINE_PARAMETERS = [
         for loss in (Softmax(2), OneVsRest(Hinge(), 2), Squared())
     ],
     ({"solver": GD(clip=np.inf)}, "GD needs a finite clip for SquaredHinge"),
-    ({"classes": [0]}, "at least 2 classes, got 1 class"),
 ]
 BAD_REGRESSOR_PARAMETERS = [
     *[({"alpha": value}, "'alpha' parameter") for value in (-1, np.inf, np.nan, "1", None)],

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from made_up_census import made_up
+from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import Normalizer
 
@@ -242,7 +243,7 @@ def test_a_fit_whose_error_is_not_known_says_so_and_names_its_solver(solver, nam
     with pytest.raises(AttributeError, match=rf"solver='one_step'.*fitted by {named},"):
         _ = model.inference_
     for ask in (lambda new: new.inference_, lambda new: new.summary()):
-        with pytest.raises(AttributeError, match=r"before it is fitted. Fit it with solver='one_s"):
+        with pytest.raises(NotFittedError, match=r"before it is fitted. Fit it with solver='one_s"):
             ask(linear())
 
 

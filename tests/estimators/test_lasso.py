@@ -10,7 +10,6 @@ from sklearn.linear_model import Lasso
 from skdp import DPLassoRegressor, DPLinearRegression
 from skdp.privacy.accounting import zcdp
 from skdp.solvers import GD, Screening
-from skdp.solvers.preconditioning import IterativeWhitening
 from skdp.testing import exact_fit
 
 N, D = 2000, 60
@@ -165,24 +164,6 @@ def test_linear_regression_can_be_screened_as_well():
     ).fit(X, y)
     assert np.count_nonzero(model.coef_) == 6
     assert {1, 5, 7} <= set(np.flatnonzero(model.coef_))
-
-
-@pytest.mark.parametrize(
-    ("wrong", "words"),
-    [
-        ({"loss": "huber"}, "Screening needs the squared loss"),
-        ({"precondition": "full"}, "needs precondition=None with the solver 'screening'"),
-        (
-            {"precondition": IterativeWhitening()},
-            "needs precondition=None with the solver 'screening'",
-        ),
-    ],
-)
-def test_what_screening_cannot_take_is_refused_before_anything_is_spent(wrong, words):
-    model = DPLinearRegression(solver="screening", **wrong)
-    with pytest.raises(ValueError, match=words):
-        model.fit(*data(n=50))
-    assert not hasattr(model, "privacy_ledger_")
 
 
 @pytest.mark.parametrize("wrong", [{"alpha": -1.0}, {"feature_bound": 0.0}, {"positive": 1}])

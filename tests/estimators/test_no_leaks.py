@@ -6,15 +6,14 @@ is out of scope: local variables of the frames of a traceback, which a debugger 
 """
 
 import copy
-import io
 import json
 import pickle
 import traceback
 import warnings
 
-import joblib
 import numpy as np
 import pytest
+from copies_of_objects import COPIES
 from object_graphs import kinds_within, planted_in, reached
 from sklearn.base import clone
 
@@ -128,19 +127,7 @@ def streamed(model):
     return model
 
 
-def through_joblib(model):
-    buffer = io.BytesIO()
-    joblib.dump(model, buffer)
-    buffer.seek(0)
-    return joblib.load(buffer)
-
-
-COPIES = {
-    "as it is": lambda model: model,
-    "pickle": lambda model: pickle.loads(pickle.dumps(model)),
-    "joblib": through_joblib,
-    "deepcopy": copy.deepcopy,
-}
+WAYS = {"as it is": lambda model: model} | COPIES
 # What goes on from call to call is secret while it goes on; it never travels.
 SECRET = {"_session", "_public_rng"}
 ALLOWED = ("builtins.", "numpy.", "skdp.")
@@ -165,7 +152,7 @@ def check_clean(model, columns, *, travelled):
 @pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
 def test_a_fitted_model_holds_no_row_no_statistic_no_noise_and_no_seed(model):
     model = fitted(model)
-    for name, way in COPIES.items():
+    for name, way in WAYS.items():
         check_clean(way(model), columns_of(model), travelled=name != "as it is")
 
 
@@ -173,7 +160,7 @@ def test_a_fitted_model_holds_no_row_no_statistic_no_noise_and_no_seed(model):
 @pytest.mark.by_day(3)
 def test_nor_does_a_model_in_the_middle_of_a_stream(model):
     model = streamed(model)
-    for name, way in COPIES.items():
+    for name, way in WAYS.items():
         check_clean(way(model), columns_of(model), travelled=name != "as it is")
 
 

@@ -1,14 +1,13 @@
 """What travels with a model in the middle of a stream: the publishable model and nothing else."""
 
 import copy
-import io
 import os
 import pickle
 import stat
 
-import joblib
 import numpy as np
 import pytest
+from copies_of_objects import COPIES
 
 from skdp import DPLinearRegression, DPLogisticRegression, load_checkpoint, save_checkpoint
 from skdp.solvers import Blocks
@@ -62,21 +61,7 @@ def feed(model, start=0, stop=250):
     return model
 
 
-def through_joblib(model):
-    buffer = io.BytesIO()
-    joblib.dump(model, buffer)
-    buffer.seek(0)
-    return joblib.load(buffer)
-
-
-WAYS = {
-    "pickle": lambda model: pickle.loads(pickle.dumps(model)),
-    "oldest pickle": lambda model: pickle.loads(pickle.dumps(model, protocol=0)),
-    "joblib": through_joblib,
-    "deepcopy": copy.deepcopy,
-    "copy": copy.copy,
-}
-every_way = pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+every_way = pytest.mark.parametrize("way", COPIES.values(), ids=COPIES)
 
 
 @every_way

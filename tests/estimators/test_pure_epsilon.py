@@ -248,10 +248,6 @@ def test_a_privacy_budget_with_a_delta_takes_pure_epsilon_beside_others(accounti
     assert budget.spent.epsilon <= 1.0
 
 
-def test_several_targets_and_persons_who_come_back_are_told_to_leave_delta_out():
+def test_several_targets_are_told_to_be_fitted_one_by_one():
     with pytest.raises(ValueError, match=r"with delta=0 needs one target a row, got 2\. Fit one"):
         DPLinearRegression(**NUMBERS).fit(X, np.column_stack([REAL, REAL]))
-    persons = np.arange(N) // 2
-    model = DPLogisticRegression(**CLASSES, max_visits=2)
-    with pytest.raises(ValueError, match=r"needs max_visits=1 with delta=0, .* leave delta out"):
-        model.partial_fit(X, LABELS, privacy_unit=persons)

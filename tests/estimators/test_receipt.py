@@ -5,12 +5,10 @@ from math import erfc, exp, sqrt
 
 import numpy as np
 import pytest
+from models_of_few_rows import both, classifier, make_data, regressor
 
 from skdp import (
     BudgetExceededError,
-    DPLinearRegression,
-    DPLogisticRegression,
-    DPSVMClassifier,
     PrivacySpent,
 )
 from skdp.privacy.rows import Chunks
@@ -21,32 +19,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::skdp.SeededNoiseWarning")
 N, D = 120, 3
 
 
-def make_data():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(N, D))
-    return X, (X[:, 0] > 0).astype(int)
-
-
-X, Y = make_data()
-
-
-def classifier(**options):
-    return DPLogisticRegression(
-        **{"data_norm": 3.0, "classes": [0, 1], "random_state": 0} | options
-    )
-
-
-def regressor(**options):
-    return DPLinearRegression(
-        **{"data_norm": 3.0, "target_bounds": (0.0, 1.0), "random_state": 0} | options
-    )
-
-
-def machine(**options):
-    return DPSVMClassifier(**{"data_norm": 3.0, "classes": [0, 1], "random_state": 0} | options)
-
-
-both = pytest.mark.parametrize("make", [classifier, machine, regressor])
+X, Y = make_data(N, D)
 
 
 def epsilon_of(receipt, delta):

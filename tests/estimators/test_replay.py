@@ -118,6 +118,17 @@ def check_replay(model, X, y, other=None, weights=(None, None), **public):
             binary_data,
         ),
         (DPLogisticRegression(classes=[0, 1], epsilon=20.0, constraint=L2Ball(0.1)), binary_data),
+        (DPLogisticRegression(classes=[0, 1], class_weight="balanced"), many_labels),
+        (
+            DPLogisticRegression(
+                classes=[0, 1, 2], epsilon=20.0, class_weight="balanced", precondition="diagonal"
+            ),
+            several_data,
+        ),
+        (
+            DPLogisticRegression(classes=[0, 1], data_norm=9.0, solver="objective_perturbation"),
+            many_labels,
+        ),
         (DPLogisticRegression(classes=[0, 1], epsilon=20.0, adjacency="zero_out"), binary_data),
         (DPLogisticRegression(classes=[0, 1]), many_labels),
         (DPLogisticRegression(classes=[0, 1], solver="one_step"), many_labels),

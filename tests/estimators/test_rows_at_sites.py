@@ -7,7 +7,7 @@ from sklearn.base import clone
 
 from skdp import DPLassoRegressor, DPLinearRegression, DPLogisticRegression, DPSVMClassifier
 from skdp.privacy.accounting import gdp
-from skdp.solvers import DDA, GD
+from skdp.solvers import DDA
 from skdp.testing import record_fit
 
 N = 600
@@ -83,7 +83,6 @@ def test_only_the_partition_matters_not_where_rows_lie_in_the_file():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"solver": GD()}, r"Use solver='dda', or leave sites out"),
         ({"data_norm": None, "data_bounds": (-1, 1)}, r"nobody who may ask .* data_bounds scale"),
         ({"precondition": "full"}, r"nobody who may ask .* precondition='full'"),
         ({"solver": DDA(n_nodes=2)}, r"got n_nodes=2 and 3 sites"),

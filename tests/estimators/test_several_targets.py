@@ -198,10 +198,7 @@ def test_a_warm_start_goes_on_from_the_coefficients_of_all_targets():
     [
         (lambda: DPLassoRegressor(feature_bound=1.0).fit(X, Y), "use DPLinearRegression"),
         (lambda: DPLogisticRegression(classes=[0, 1]).fit(X, Y > 0), "one target a row"),
-        (lambda: model(solver="one_step").fit(X, Y), "one target a row"),
-        (lambda: model(solver="screening").fit(X, Y), "one target a row"),
         (lambda: model().fit(X, Y, sites=np.arange(N) % 3), "one target a row"),
-        (lambda: model(constraint=L2Ball(1.0)).fit(X, Y), "NonNegative"),
         (lambda: quick(target_bounds=(-7, 9)).partial_fit(X, Y), "one target a row"),
         (lambda: quick().partial_fit(X, Y), "one target a row"),
         (lambda: quick(target_bounds=[(-7, 9)] * T).partial_fit(X, Y), "one target a row"),

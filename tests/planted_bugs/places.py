@@ -20,7 +20,7 @@ _CALLED = {
     "queries": "skdp.privacy.queries.base",
     "rows_base": "skdp.privacy.rows.base",
     "Facts": "skdp.privatization.facts",
-    "ObjectivePerturbation": "skdp.privacy.mechanisms.random_slope",
+    "ObjectivePerturbation": "skdp.privacy.mechanisms.perturbed_objective",
     "Part": "skdp.privacy.rows.table_parts",
     "Site": "skdp.privacy.sites.site",
     "Receipt": "skdp.reporting.receipts",

@@ -19,7 +19,7 @@ from planted_bugs.mechanisms import less_gumbel
 from planted_bugs.noise import Prepared, seeded
 
 from skdp import DPLinearRegression, DPLogisticRegression, PrivacySpent, save_checkpoint
-from skdp.estimators import PrivateLinearModel, checkpoints, progress
+from skdp.estimators import PrivateLinearModel, checkpoints, fit_history
 from skdp.privacy import Adjacency
 from skdp.privacy.accounting import Ledger, PrefixSumEvent, Spend, ZeroConcentratedDP
 from skdp.privacy.queries import StreamTermQuery
@@ -311,6 +311,6 @@ BUGS = (
     # What goes along.
     Bug("kept rows in the pickle", {"PrivateLinearModel.__getstate__": lambda _, self: vars(self).copy(), "SecretNoise.__reduce__": gives((object, ()))}, partial(secrets.test_pickle_holds_no_row_no_sum_no_generator_and_no_seed, secrets.classifier, pickle.HIGHEST_PROTOCOL)),
     Bug("a checkpoint that can be loaded twice", {"checkpoints.load_checkpoint": left_behind}, a_stream_is_in_one_place, "DID NOT RAISE"),
-    *(Bug(f"{name} that may change between a fit and a stream", {"progress._OF_STREAMS": Value(progress._OF_STREAMS | {name})}, partial(what_a_fit_promised_stands, **{name: value}), "DID NOT RAISE", nightly=name != "epsilon") for name, value in CHANGES.items()),
-    Bug("epsilon that may change within a stream", {"progress._noted": lambda honest, kind: tuple(name for name in honest(kind) if name != "epsilon")}, partial(refusals.test_nor_can_those_of_a_regressor, {"epsilon": 2.0})),
+    *(Bug(f"{name} that may change between a fit and a stream", {"fit_history._OF_STREAMS": Value(fit_history._OF_STREAMS | {name})}, partial(what_a_fit_promised_stands, **{name: value}), "DID NOT RAISE", nightly=name != "epsilon") for name, value in CHANGES.items()),
+    Bug("epsilon that may change within a stream", {"fit_history._noted": lambda honest, kind: tuple(name for name in honest(kind) if name != "epsilon")}, partial(refusals.test_nor_can_those_of_a_regressor, {"epsilon": 2.0})),
 )  # fmt: skip

@@ -143,7 +143,7 @@ BUGS = (
     *(Bug(f"parts that have the whole budget each ({kind})", {"partial_fit.plan_part": lambda _, *part, **facts: whole(*part, **facts)}, partial(ALL_PARTS, kind, 2)) for kind in ("calls", "blocks")),
     Bug("parts that have a share of the budget each by a calculus of its own", {"partial_fit.plan_part": by_a_calculus_of_its_own}, parts_by_choices_and_by_gaussian_noise_cost_the_budget),
     Bug("parts in all of which a person counts", {"Visits.admit": admits_all}, partial(ALL_PARTS, "calls", 2)),
-    Bug("a receipt of one visit", {"Progress.begun": lambda honest, *args, **options: forgets_visits(honest(*args, **options))}, partial(ALL_PARTS, "calls", 2)),
+    Bug("a receipt of one visit", {"FitHistory.begun": lambda honest, *args, **options: forgets_visits(honest(*args, **options))}, partial(ALL_PARTS, "calls", 2)),
     *(Bug(f"an error for who comes too often ({solver})", {"Visits.admit": refuses}, partial(of_persons, NO_ERROR, solver), "come too often") for solver in ("calls", "sums")),
     *(Bug(f"late visits that count ({solver})", {"Visits.admit": admits_all}, partial(of_persons, NO_ERROR, solver)) for solver in ("calls", "sums")),
     *(Bug(f"a session in the pickle ({solver})", {"PrivateLinearModel.__getstate__": lambda _, self: vars(self).copy(), "SecretState.__reduce__": lambda _, self: self.taken_along()}, partial(of_persons, SECRETS, solver)) for solver in ("calls", "sums")),

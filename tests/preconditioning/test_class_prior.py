@@ -17,7 +17,6 @@ from skdp.problem import Problem, RowBounds
 from skdp.problem.losses import Hinge, Logistic, OneVsRest, Softmax
 from skdp.solvers import GD
 from skdp.solvers.preconditioning import balancing_offset, with_class_prior
-from skdp.testing import record_fit, replay_fit
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.SeededNoiseWarning")
 
@@ -177,26 +176,6 @@ def test_a_rare_class_starts_as_one():
     X, y = rare()
     fitted = classifier(solver=GD(steps=1, total_step_size=1e-9)).fit(X, y)
     assert fitted.intercept_[0] == pytest.approx(log(y.mean() / (1 - y.mean())), rel=0.05)
-
-
-@pytest.mark.parametrize("precondition", [None, "diagonal"])
-@pytest.mark.parametrize("k", [2, 3])
-@pytest.mark.parametrize("class_weight", [None, "balanced"])
-def test_replay_on_other_labels_gives_the_same_model(class_weight, k, precondition):
-    rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(600, 3)), np.arange(600) % k
-    options = {
-        "class_weight": class_weight,
-        "classes": range(k),
-        "precondition": precondition,
-        "epsilon": 5.0,
-    }
-    first, second = classifier(**options), classifier(**options)
-    transcript = record_fit(first, X, y)
-    assert "histogram" in {entry[0] for entry in transcript.entries}
-    replay_fit(second, X[::-1], np.zeros(600, int) + (y == 1), transcript)
-    np.testing.assert_array_equal(first.coef_, second.coef_)
-    np.testing.assert_array_equal(first.intercept_, second.intercept_)
 
 
 def test_support_vector_machines_take_the_weights_from_the_same_counts():

@@ -13,7 +13,6 @@ from skdp.problem import Problem, RowBounds, TargetBounds
 from skdp.problem.losses import Pinball, Squared
 from skdp.problem.penalties import L2, NoPenalty
 from skdp.solvers.preconditioning import IterativeWhitening
-from skdp.testing import RecordingOracle, ReplayOracle, Transcript
 
 N, D, CONSTANT = 4000, 3, 0.3
 DELTA = 1e-5
@@ -144,18 +143,3 @@ def test_a_second_look_resolves_what_the_first_one_cannot():
         return np.mean(worst)
 
     assert curvatures(3) > 1.5 * curvatures(1)
-
-
-def test_replays_without_rows():
-    ledgers, transcript = (Ledger(1.0, DELTA), Ledger(1.0, DELTA)), Transcript()
-    noise = SeededNoise(np.random.default_rng(0))
-    recording = RecordingOracle(
-        DenseRows(X, np.zeros(N)), ledgers[0], Adjacency.REPLACE_ONE, noise, transcript
-    )
-    first = IterativeWhitening().prepare(PROBLEM, recording.for_problem(PROBLEM), PUBLIC_RNG)
-    replay = ReplayOracle(ledgers[1], Adjacency.REPLACE_ONE, transcript)
-    second = IterativeWhitening().prepare(PROBLEM, replay.for_problem(PROBLEM), PUBLIC_RNG)
-    assert replay.finished()
-    assert ledgers[0].receipt() == ledgers[1].receipt()
-    np.testing.assert_array_equal(first.bounds.row_map.jacobian(), second.bounds.row_map.jacobian())
-    assert first.bounds.row_map.norm == second.bounds.row_map.norm

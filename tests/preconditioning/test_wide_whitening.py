@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from scipy.sparse import csr_array
 from sklearn.linear_model import LogisticRegression
 
 import skdp
@@ -256,9 +255,3 @@ def test_other_losses_and_named_solvers_take_its_coordinates():
     assert plan_of(estimator=DPSVMClassifier).solver == GD()
     assert plan_of(solver="gd").solver == GD()
     assert coordinates(plan_of(solver="gd")) == WideWhitening()
-
-
-def test_many_sparse_features_are_refused():
-    wide = csr_array((200, 1001))
-    with pytest.raises(ValueError, match="WideWhitening mixes features and so needs dense rows"):
-        model(precondition=WideWhitening()).fit(wide, np.arange(200) % K)

@@ -4,11 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from by_night import each_check_once
 from sklearn.base import clone
 from sklearn.feature_selection import f_classif, f_regression
 from sklearn.pipeline import make_pipeline
-from sklearn.utils.estimator_checks import parametrize_with_checks
 from twin_oracle import TwinOracle
 
 import skdp
@@ -52,21 +50,6 @@ def selector(kind, **options):
 
 def published(fitted):
     return {name: value for name, value in vars(fitted).items() if name.endswith("_")}
-
-
-CHECKS = parametrize_with_checks(
-    [
-        DPSelectKBest(k=1, target_bounds=(-10.0, 10.0), bounds=(-10.0, 10.0)),
-        DPSelectKBest(target_bounds=(-10.0, 10.0), epsilon=20.0),
-    ]
-)
-
-
-# Rebuilt from a list: scikit-learn 1.6 passes a generator, of which pytest 9 warns.
-@pytest.mark.parametrize(CHECKS.args[0], each_check_once(CHECKS.args[1]), **CHECKS.kwargs)
-@pytest.mark.filterwarnings("ignore:.*ranges.*:skdp.BudgetWarning")
-def test_scikit_learn_check_passes(estimator, check):
-    check(estimator)
 
 
 @pytest.mark.parametrize("layout", [np.asarray, sp.csr_array])

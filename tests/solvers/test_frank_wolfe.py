@@ -29,7 +29,7 @@ from skdp.problem.constraints import (
 )
 from skdp.problem.losses import Logistic, OneVsRest, Squared
 from skdp.problem.penalties import L1, L2, ElasticNet
-from skdp.solvers import GD, FrankWolfe, in_default_ball, steps_for, ways_of
+from skdp.solvers import GD, FrankWolfe, axis_vertices_of, in_default_ball, steps_for
 from skdp.testing import RecordingOracle, ReplayOracle, Transcript, exact_fit
 
 SETS = [L1Ball(3.0), Simplex(2.0), L2Ball(2.0), LpBall(2.0, 1.5), Box(-1.0, 0.5)]
@@ -67,7 +67,7 @@ def least(name, constraint, penalty=None):
 @pytest.mark.by_day(2)
 def test_without_noise_it_reaches_the_optimum_of_projected_descent(name, constraint, noise):
     given = task(name, constraint=constraint)
-    if noise == "gumbel" and ways_of(given.problem) is None:
+    if noise == "gumbel" and axis_vertices_of(given.problem) is None:
         pytest.skip("no vertices to choose from; the other noise is the only one")
     clip = 2.0 if name != "squared" else 4.0
     solver = FrankWolfe(steps=600, clip=clip, entry=1.0, noise=noise)
@@ -111,7 +111,7 @@ def test_a_lasso_is_solved_in_the_ball_that_holds_its_solution(positive, noise):
         penalty=L1(alpha),
         constraint=NonNegative() if positive else Unconstrained(),
     )
-    assert np.abs(exact.coef_).sum() <= ways_of(problem).radius
+    assert np.abs(exact.coef_).sum() <= axis_vertices_of(problem).radius
     solver = FrankWolfe(steps=2000, clip=2.0, entry=1.0, noise=noise)
     w = run(solver, problem, DenseRows(X, y), 1e9)[0].w
 
@@ -131,7 +131,7 @@ def test_the_radius_of_a_lasso_holds_for_any_targets_within_bounds():
         w = Lasso(alpha=alpha, fit_intercept=False, tol=1e-10, max_iter=100_000).fit(X, y).coef_
         bounds = RowBounds(1.0, 0.0, TargetBounds(-1.0, 1.0, centred=False))
         problem = Problem(Squared(), len(y), 6, bounds, penalty=L1(alpha))
-        assert 0 < np.abs(w).sum() <= ways_of(problem).radius
+        assert 0 < np.abs(w).sum() <= axis_vertices_of(problem).radius
 
 
 @pytest.mark.nightly

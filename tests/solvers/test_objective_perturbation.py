@@ -11,8 +11,7 @@ from skdp import DPLogisticRegression
 from skdp.privacy.accounting import PerturbedGaussianDP
 from skdp.privacy.rows import Chunks
 from skdp.solvers import ObjectivePerturbation, Temperature
-from skdp.solvers.preconditioning import Whitening
-from skdp.testing import exact_fit, record_fit, replay_fit
+from skdp.testing import exact_fit
 
 N, D = 4000, 5
 
@@ -54,23 +53,6 @@ def test_the_receipt_says_what_was_spent(precondition):
     assert calculus.epsilon(total, 1e-5) == pytest.approx(1.0)
     (perturbed,) = [event for event in receipt if event.query == "perturbed_minimum"]
     assert calculus.cost(perturbed) > 0.51 * total
-
-
-def test_a_perturbation_with_less_than_half_of_the_budget_is_refused_before_rows_are_read():
-    unfitted = model(precondition=Whitening(share=0.6))
-    with pytest.raises(ValueError, match="more than half of the budget"):
-        unfitted.fit(*data())
-    assert not hasattr(unfitted, "privacy_ledger_")
-
-
-@pytest.mark.parametrize("precondition", [None, "full"])
-def test_it_replays_without_rows(precondition):
-    first, second = model(precondition=precondition), model(precondition=precondition)
-    transcript = record_fit(first, *data())
-    X, y = data(seed=9)
-    replay_fit(second, -X, 1 - y, transcript)
-    np.testing.assert_array_equal(first.coef_, second.coef_)
-    assert first.n_iter_ == second.n_iter_ == 1
 
 
 def test_without_its_noise_it_is_the_minimiser_at_its_strength(monkeypatch):

@@ -254,21 +254,3 @@ def test_targets_beyond_their_bounds_are_told_of():
         model.fit(X, targets(X))
     share, sd = model.inference_.clipped["targets clipped"]
     assert abs(share - np.mean(np.abs(targets(X)) > 0.4)) < 5 * sd < 0.1
-
-
-@pytest.mark.parametrize(
-    ("model", "said"),
-    [
-        (DPLogisticRegression(**LABELS, class_weight="balanced"), "class_weight=None"),
-        (DPLogisticRegression(**LABELS, precondition="full"), "precondition=None"),
-        (DPLinearRegression(**LINEAR, precondition="full"), "precondition=None"),
-        (DPLogisticRegression(**CLASSES, class_weight={2: 3.0}), "class_weight=None"),
-        (DPLinearRegression(**LINEAR, positive=True), "no constraint"),
-    ],
-    ids=["balanced", "full", "whitened", "weighted classes", "positive"],
-)
-def test_what_changes_its_meaning_is_refused_before_anything_is_spent(model, said):
-    X = rows()
-    with pytest.raises(ValueError, match=said):
-        model.fit(X, labels(X))
-    assert not hasattr(model, "privacy_spent_")

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from skdp.estimators import choose
-from skdp.privacy import Adjacency, PrivateOracle, SeededNoise
+from skdp.privacy import Adjacency, SeededNoise
 from skdp.privacy.accounting import Ledger
 from skdp.privacy.rows import DenseRows
 from skdp.problem import Problem, RowBounds, RowMap, TargetBounds
@@ -136,19 +136,6 @@ def test_few_steps_are_enough_where_all_directions_stand_out_of_their_noise():
     white, apart = (steps_behind(sqrt(D), least_moment=least) for least in (0.95, 0.5))
     assert white <= 8
     assert white < apart < seen
-
-
-@pytest.mark.parametrize("adjacency", Adjacency)
-def test_charges_add_up_to_the_whole_budget(adjacency):
-    problem, X, y = white_problem()
-    ledger = Ledger(1.0, DELTA)
-    oracle = PrivateOracle(DenseRows(X, y), ledger, adjacency, SeededNoise(PUBLIC_RNG))
-    TrackedGD(steps=50).solve(problem, oracle.for_problem(problem), PUBLIC_RNG)
-    counts = {"gradient_sizes": 0, "gradient_and_share": 0}
-    for event in ledger.receipt():
-        counts[event.query] += event.count
-    assert counts == {"gradient_sizes": 1, "gradient_and_share": 50}
-    assert ledger.total == pytest.approx(ledger.limit, rel=1e-9)
 
 
 def test_clip_follows_the_formula():

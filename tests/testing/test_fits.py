@@ -5,6 +5,7 @@ from threading import Event, Thread
 
 import numpy as np
 import pytest
+from models_of_few_rows import make_data
 
 from skdp import DPLinearRegression, DPLogisticRegression
 from skdp.privacy import PrivateOracle, opened_by
@@ -16,13 +17,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::skdp.SeededNoiseWarning")
 N, D = 80, 2
 
 
-def make_data():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(N, D))
-    return X, (X[:, 0] > 0).astype(int)
-
-
-X, Y = make_data()
+X, Y = make_data(N, D)
 
 
 def model(**options):

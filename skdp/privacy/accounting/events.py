@@ -254,7 +254,7 @@ class PurePerturbationEvent(PerturbationEvent):
 
     The slope b has a density in proportion to ``exp(-||b|| / noise_scale)``. The ratio of
     sensitivity and noise, ``jacobian`` and the ratio of the output add up to the epsilon of a
-    release. See :mod:`skdp.privacy.mechanisms.random_slope`.
+    release. See :mod:`skdp.privacy.mechanisms.perturbed_objective`.
     """
 
     mechanism: str = field(init=False, repr=False, default="pure_perturbation")

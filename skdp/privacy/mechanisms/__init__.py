@@ -5,13 +5,13 @@ from .blt import BLT, decay_rates
 from .gaussian import GaussianMechanism, SampledGaussian, ThresholdMechanism
 from .gumbel import GumbelMechanism
 from .noise_grid import noisy_on_grid, spacing
-from .prefix_sums import PrefixSumMechanism
-from .random_slope import (
+from .perturbed_objective import (
     ObjectivePerturbation,
     PurePerturbation,
     largest_jacobian,
     largest_pure_jacobian,
 )
+from .prefix_sums import PrefixSumMechanism
 from .site_masks import exposure, exposure_bound, exposure_of_all_pairs
 from .site_noise import SiteNoise, Trust
 from .toeplitz import Toeplitz

@@ -16,7 +16,7 @@ from ...problem.penalties import L2, ElasticNet, NoPenalty, Tikhonov
 from ...problem.problem import Problem
 from ..accounting.ledger import Spend
 from ..adjacency import Adjacency
-from ..mechanisms.random_slope import (
+from ..mechanisms.perturbed_objective import (
     ObjectivePerturbation,
     PurePerturbation,
     RandomSlope,
@@ -100,7 +100,7 @@ class PerturbedMinimumQuery(PerturbedQuery):
     #: Norm of the gradient at which the minimiser counts as found, positive.
     tolerance: float
     #: Whether the noise is that of pure epsilon, in which a spend is counted then. See
-    #: :mod:`skdp.privacy.mechanisms.random_slope`.
+    #: :mod:`skdp.privacy.mechanisms.perturbed_objective`.
     pure: bool = False
     #: Class that is held against all others, where targets number several classes: it counts as 1
     #: and the others as 0. Classes have no weights then.

@@ -145,15 +145,6 @@ def test_trees_count_each_value_once_a_level_and_what_is_missing_by_itself():
         np.testing.assert_array_equal(query.evaluate(store), expected)
 
 
-def test_sparse_rows_that_store_nothing_are_counted_like_others():
-    for query in (ColumnTreeQuery(BOUNDS, 2), ColumnMomentsQuery(BOUNDS, 4)):
-        whole, weighted = np.zeros((4, 3)), np.full(4, 0.5)
-        for weights in (None, weighted):
-            dense = DenseRows(whole, np.zeros(4), weights)
-            sparse = SparseRows(sp.csr_array(whole), np.zeros(4), weights)
-            np.testing.assert_allclose(query.evaluate(sparse), query.evaluate(dense), atol=1e-15)
-
-
 def in_halves(rows):
     """Rows with each of their entries stored in two parts."""
     whole = sp.csr_array(rows)

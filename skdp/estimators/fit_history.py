@@ -33,7 +33,7 @@ _FREE = {"random_state", "clip_predictions", "warm_start", "verbose"}
 _OF_STREAMS = {"horizon", "buffer", "solver"}
 
 
-class Progress:
+class FitHistory:
     """Record of the rows that a model has been given; nothing in it that is not public.
 
     Parameters of the model are noted, so that a change is noticed.
@@ -79,10 +79,10 @@ class Progress:
 
     def begun(
         self, model: Any, before: dict[str, Any], session: Session, *, weighted: bool
-    ) -> Progress:
+    ) -> FitHistory:
         """The record of a stream that goes on from here, of a model with such attributes before."""
         other = copy(self)
-        other._settings = Progress(model)._settings
+        other._settings = FitHistory(model)._settings
         other.secretive, other.weighted = session.secretive, weighted
         if self.streaming:
             other.parts = copy(self.parts)
@@ -107,7 +107,7 @@ class Progress:
         """
         if "privacy_spent_" not in before or "privacy_ledger_" not in before:
             return
-        earlier: Progress | None = before.get("_progress")
+        earlier: FitHistory | None = before.get("_progress")
         relation = self.adjacency if earlier is None else earlier.adjacency
         unit = PrivacyUnit(before.get("privacy_unit_", PrivacyUnit.ROW))
         ledger = tuple(before["privacy_ledger_"])
@@ -247,7 +247,7 @@ class EarlierModel:
             _refuse(model, f"scores for {coef.shape[0]}", scores)
         if not (np.isfinite(coef).all() and np.isfinite(intercept).all()):
             _refuse(model, "finite coefficients", "others")
-        progress: Progress | None = before.get("_progress")
+        progress: FitHistory | None = before.get("_progress")
         released, row_map = None if progress is None else progress.released, None
         if released is not None and progress is not None and progress.same(model, "precondition"):
             row_map = released.row_map
