@@ -41,8 +41,9 @@ class Mechanism(ABC):
 
         If several sites answer it, a fact for each of them.
         """
-        shared = {f.name for f in fields(self.fact)} & {f.name for f in fields(self)}
-        return self.fact(query=query, **{name: getattr(self, name) for name in sorted(shared)})
+        own = vars(self)
+        shared = {f.name: own[f.name] for f in fields(self.fact) if f.name in own}
+        return self.fact(query=query, **shared)
 
     @abstractmethod
     def randomize(self, value: np.ndarray, noise: SecretNoise) -> np.ndarray:
