@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from math import isfinite
 from typing import ClassVar
 
@@ -41,9 +41,8 @@ class Mechanism(ABC):
 
         If several sites answer it, a fact for each of them.
         """
-        own = vars(self)
-        shared = {f.name: own[f.name] for f in fields(self.fact) if f.name in own}
-        return self.fact(query=query, **shared)
+        known = self.fact.__dataclass_fields__
+        return self.fact(query=query, **{k: v for k, v in vars(self).items() if k in known})
 
     @abstractmethod
     def randomize(self, value: np.ndarray, noise: SecretNoise) -> np.ndarray:

@@ -76,10 +76,8 @@ class GradientQuery(Summed):
         object.__setattr__(self, "w", point(self.problem, self.w))
         if self.clip_norm is not None:
             object.__setattr__(self, "clip_norm", float(self.clip_norm))
-        if not self.label_blind:
-            return
-        somewhere = np.zeros((1, *self.w.shape[1:]))
-        if isinf(self.problem.loss.worst_derivative(somewhere)[0]):
+        worst = self.problem.loss.worst_derivative
+        if self.label_blind and isinf(worst(np.zeros((1, *self.w.shape[1:])))[0]):
             raise ValueError(
                 "GradientQuery needs label_blind=False for a loss whose derivative at a score has "
                 f"no bound over all targets, got {type(self.problem.loss).__name__}."
