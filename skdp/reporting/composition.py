@@ -538,7 +538,7 @@ def _distributions(receipts: Sequence[Receipt], delta: float, about: float) -> f
 def _about(event: Event, part: Part | None) -> Event:
     """The event with the part that it is about, and the site within it if it is about one."""
     site = event.part
-    return replace(event, part=replace(site, within=part) if isinstance(site, Site) else part)
+    return event.changed(part=replace(site, within=part) if isinstance(site, Site) else part)
 
 
 def _receipt(part: Part, ledger: Ledger) -> _Receipt:

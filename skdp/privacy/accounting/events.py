@@ -11,7 +11,7 @@ from abc import ABC
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 from math import inf, isfinite
-from typing import ClassVar, final
+from typing import ClassVar, NoReturn, Self, final
 
 from ..adjacency import Adjacency
 
@@ -93,14 +93,20 @@ class Event(ABC):
     part: Part | Site | None = None
 
     def __post_init__(self) -> None:
-        self._need(self.sensitivity > 0, "a positive sensitivity", self.sensitivity)
-        self._need(self.noise_scale >= 0, "a noise scale >= 0", self.noise_scale)
-        self._need(self.count >= 1, "a count >= 1", self.count)
+        self.sensitivity > 0 or self._refuse("a positive sensitivity", self.sensitivity)
+        self.noise_scale >= 0 or self._refuse("a noise scale >= 0", self.noise_scale)
+        self.count >= 1 or self._refuse("a count >= 1", self.count)
 
     @final
-    def _need(self, holds: bool, what: str, given: object) -> None:
-        if not holds:
-            raise ValueError(f"{type(self).__name__} needs {what}, got {given}.")
+    def _refuse(self, what: str, given: object) -> NoReturn:
+        raise ValueError(f"{type(self).__name__} needs {what}, got {given}.")
+
+    @final
+    def changed(self, **fields: object) -> Self:
+        """A copy with other sound fields: an event is checked once, when it is made."""
+        out = object.__new__(type(self))
+        vars(out).update(vars(self), **fields)
+        return out
 
     @property
     def ratio(self) -> float:
@@ -121,7 +127,8 @@ class GaussianEvent(Event):
     def mu_squared(self) -> float:
         """Price in mu^2 of one release."""
         # A product overflows to infinity, a power to an error.
-        return self.ratio * self.ratio
+        ratio = self.ratio
+        return ratio * ratio
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -147,7 +154,7 @@ class ThresholdEvent(Event):
     def __post_init__(self) -> None:
         super().__post_init__()
         given = self.threshold_delta
-        self._need(0 < given < 1, "a delta in (0, 1) of its threshold", given)
+        0 < given < 1 or self._refuse("a delta in (0, 1) of its threshold", given)
 
     @property
     def counts(self) -> GaussianEvent:
@@ -219,7 +226,7 @@ class PerturbationEvent(Event):
     def __post_init__(self) -> None:
         super().__post_init__()
         for name in ("jacobian", "output_sensitivity", "output_noise_scale"):
-            self._need(getattr(self, name) >= 0, f"a {name} >= 0", getattr(self, name))
+            getattr(self, name) >= 0 or self._refuse(f"a {name} >= 0", getattr(self, name))
 
     @property
     def output_ratio(self) -> float:
@@ -296,10 +303,10 @@ class PrefixSumEvent(Event):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._need(self.length >= 1, "a length >= 1", self.length)
-        self._need(self.max_visits >= 1, "max_visits >= 1", self.max_visits)
-        finite = 0 < self.column_norm < inf
-        self._need(finite, "a positive finite column norm", self.column_norm)
+        self.length >= 1 or self._refuse("a length >= 1", self.length)
+        self.max_visits >= 1 or self._refuse("max_visits >= 1", self.max_visits)
+        norm = self.column_norm
+        0 < norm < inf or self._refuse("a positive finite column norm", norm)
 
     @property
     def mu_squared(self) -> float:
@@ -333,7 +340,7 @@ class SampledGaussianEvent(Event):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._need(0 < self.sampling_rate <= 1, "a sampling rate in (0, 1]", self.sampling_rate)
+        0 < self.sampling_rate <= 1 or self._refuse("a sampling rate in (0, 1]", self.sampling_rate)
 
     @property
     def noise_multiplier(self) -> float:
@@ -373,11 +380,11 @@ class SearchEvent(Event):
     def __post_init__(self) -> None:
         super().__post_init__()
         known = self.calculus in ("gaussian", "concentrated", "approximate")
-        self._need(known, "a known calculus", self.calculus)
-        published = self.published in ("best", "all")
-        self._need(published, "'best' or 'all' to be published", self.published)
-        self._need(self.mean_trials >= 1, "mean trials >= 1", self.mean_trials)
-        self._need(0 <= self.trial_delta < 1, "a delta in [0, 1) of a trial", self.trial_delta)
+        published, delta = self.published in ("best", "all"), self.trial_delta
+        known or self._refuse("a known calculus", self.calculus)
+        published or self._refuse("'best' or 'all' to be published", self.published)
+        self.mean_trials >= 1 or self._refuse("mean trials >= 1", self.mean_trials)
+        0 <= delta < 1 or self._refuse("a delta in [0, 1) of a trial", delta)
 
 
 @dataclass(frozen=True, kw_only=True)

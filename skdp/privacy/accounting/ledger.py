@@ -126,9 +126,9 @@ class _Account:
         last, charged = self.events[-1] if self.events else None, event
         # Sites charge the same events again and again.
         repeats = event is self.latest
-        repeats = repeats or (last is not None and _counted(last, event.count) == event)
+        repeats = repeats or (last is not None and last.changed(count=event.count) == event)
         if last is not None and repeats:
-            event = _counted(last, last.count + event.count)
+            event = last.changed(count=last.count + event.count)
         # The one place where counts enter.
         price = event.count * calculus.cost(event)
         settled = self.settled if repeats else _added(self.settled, self.price)
@@ -210,7 +210,7 @@ class Ledger:
     @property
     def limit(self) -> float:
         """Whole budget in mu^2."""
-        return inf if self.exact else self._limit
+        return inf if isinf(self._epsilon) else self._limit
 
     @property
     def exact(self) -> bool:
@@ -274,10 +274,10 @@ class Ledger:
     def _with_purpose(self, event: Event | tuple[Event, ...]) -> Event | tuple[Event, ...]:
         purpose = self._stage.purpose
         if not isinstance(event, tuple):
-            return _with(event, purpose=purpose)
+            return event.changed(purpose=purpose)
         given, named = self._named.get(id(event), ((), ()))
         if given is not event:
-            named = tuple(_with(one, purpose=purpose) for one in event)
+            named = tuple(one.changed(purpose=purpose) for one in event)
             if len(self._named) < _MOST_NAMED:
                 self._named[id(event)] = event, named
         return named
@@ -354,12 +354,13 @@ class Ledger:
         is given back, since answers may have decided how much was used.
         """
         events = [*self._whole.events]
-        paid = [k for k, e in enumerate(events) if self._calculus.reserved(e) is not None] * whole
-        for name, count in self._calculus.reserves if paid else ():
+        reserves = self._calculus.reserves if whole else ()
+        paid = [k for k, e in enumerate(events) if reserves and self._calculus.reserved(e)]
+        for name, count in reserves if paid else ():
             unused = count - self._whole.reserved_used[name] - self._site_used
             like = [k for k in paid if self._calculus.reserved(events[k]) == (name, count)]
             if like:
-                events[like[-1]] = _counted(events[like[-1]], events[like[-1]].count + unused)
+                events[like[-1]] = events[like[-1]].changed(count=events[like[-1]].count + unused)
             elif unused:
                 last = events[paid[-1]]
                 own = self._calculus.reserved(last)
@@ -428,18 +429,7 @@ def _as_exact(events: Sequence[Event]) -> tuple[Event, ...]:
     for event in events:
         fact = NonPrivateEvent(query=event.query, part=event.part)
         folded[fact] = folded.get(fact, 0) + event.count
-    return tuple(_counted(fact, count) for fact, count in folded.items())
-
-
-def _counted(event: Event, count: int) -> Event:
-    return _with(event, count=count)
-
-
-def _with(event: Event, **fields: object) -> Event:
-    """Copy of an event with other fields; its checks, which take time, are not repeated."""
-    out = object.__new__(type(event))
-    vars(out).update(vars(event), **fields)
-    return out
+    return tuple(fact.changed(count=count) for fact, count in folded.items())
 
 
 def _added(parts: Sequence[float], x: float) -> list[float]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from math import isfinite
 from typing import ClassVar
 
@@ -41,8 +41,8 @@ class Mechanism(ABC):
 
         If several sites answer it, a fact for each of them.
         """
-        shared = {f.name for f in fields(self.fact)} & {f.name for f in fields(self)}
-        return self.fact(query=query, **{name: getattr(self, name) for name in sorted(shared)})
+        known = self.fact.__dataclass_fields__
+        return self.fact(query=query, **{k: v for k, v in vars(self).items() if k in known})
 
     @abstractmethod
     def randomize(self, value: np.ndarray, noise: SecretNoise) -> np.ndarray:

@@ -211,11 +211,6 @@ def kept(bound: float, n: int) -> float:
     return bound if bound >= LEAST_BOUND and bound * n <= LARGEST_SUM else inf
 
 
-def two_sided(bound: float) -> tuple[float, float]:
-    """Diameter and radius of a ball around zero."""
-    return Adjacency.REPLACE_ONE.of_sum(bound), Adjacency.ZERO_OUT.of_sum(bound)
-
-
 def coded(values: np.ndarray, size: int) -> np.ndarray:
     """The nearest of the codes 0, ..., size - 1; 0 for what is not a number."""
     return np.clip(np.nan_to_num(values), 0, size - 1).astype(np.intp)

@@ -17,7 +17,7 @@ from ..rounding import mapped_products, of_sum, spread
 from ..rows.base import RowStore
 from ..rows.bounded_rows import BoundedBlock, lengths_of, total_of_rows
 from ..rows.score_cache import times_rows
-from .base import LARGEST_SUM, LEAST_BOUND, GaussianQuery, Summed, kept, two_sided
+from .base import LARGEST_SUM, LEAST_BOUND, GaussianQuery, Summed, kept
 
 _LEAST_NORM = 1e-300
 # Bound on the gradient of a row where means of privacy units are clipped, in units of their clip.
@@ -76,8 +76,8 @@ class GradientQuery(Summed):
         object.__setattr__(self, "w", point(self.problem, self.w))
         if self.clip_norm is not None:
             object.__setattr__(self, "clip_norm", float(self.clip_norm))
-        somewhere = np.zeros((1, *self.w.shape[1:]))
-        if self.label_blind and isinf(self.problem.loss.worst_derivative(somewhere)[0]):
+        worst = self.problem.loss.worst_derivative
+        if self.label_blind and isinf(worst(np.zeros((1, *self.w.shape[1:])))[0]):
             raise ValueError(
                 "GradientQuery needs label_blind=False for a loss whose derivative at a score has "
                 f"no bound over all targets, got {type(self.problem.loss).__name__}."
@@ -96,7 +96,7 @@ class GradientQuery(Summed):
             return self.bound
         return min(_ROW_OF_A_UNIT * self.bound, self.problem.lipschitz)
 
-    @property
+    @cached_property
     def rounding(self) -> float:
         """Margin for rounding of a sum of rows times derivatives, which is mapped afterwards.
 
@@ -127,7 +127,7 @@ class GradientQuery(Summed):
         norm, half = float(np.linalg.norm(self.w)), 0.5 * b * sqrt(loss.n_scores)
         return half + sqrt(half * half + b * norm * self.row_bound / problem.max_weight)
 
-    @property
+    @cached_property
     def extents(self) -> tuple[float, float]:
         """``2 bound`` and ``bound``; infinite unless double precision keeps the bound.
 
@@ -137,7 +137,7 @@ class GradientQuery(Summed):
         problem, bound = self.problem, self.bound
         least = LEAST_BOUND * max(1.0, problem.row_norm * problem.max_weight)
         within = least <= bound and self.row_bound * problem.n_samples <= LARGEST_SUM
-        return two_sided(bound if within else inf)
+        return (2.0 * bound, bound) if within else (inf, inf)
 
     def evaluate(self, rows: RowStore) -> np.ndarray:
         """The exact mean of clipped gradients, in the shape of w."""
@@ -297,8 +297,8 @@ class InterceptGradientQuery(Summed):
     @property
     def extents(self) -> tuple[float, float]:
         """``2 clip`` and ``clip``."""
-        clip = min(self.clip, self.problem.loss.lipschitz)
-        return two_sided(kept(clip, self.problem.n_samples))
+        clip = kept(min(self.clip, self.problem.loss.lipschitz), self.problem.n_samples)
+        return 2.0 * clip, clip
 
     def _of_block(self, block: BoundedBlock) -> np.ndarray:
         problem, z = self.problem, block.scores_along(self.w, self.shrunk)
