@@ -6,7 +6,8 @@ which a term passes through at most h additions, is off by at most ``gamma_{h+1}
 ``gamma_k = k u / (1 - k u)``; hence the relative margin ``2 n gamma``, times ``spread`` where what
 is added up is longer than what a row contributes, as it is under a map that is applied afterwards.
 h does not depend on n: at most 12,288 additions within a run of rows, those of the runs of a block
-and of blocks in pairs, and a few more. Theorem N5 of ``docs/proofs/finite_precision.md`` counts them and has the proof.
+and of blocks in pairs, and a few more. Theorem N5 of ``docs/proofs/finite_precision.md`` counts
+them and has the proof.
 
 What enters products is a function of the row itself and of public numbers, whatever its rounding.
 Only the norm of what a row contributes has to be right, to a relative ``2^-24``. Answers are then
