@@ -109,6 +109,6 @@ def test_scores_that_are_longer_than_noise_explains_are_kept_though_most_of_them
     assert kept[0] < 0.5
     for factor, ratio in zip(kept[2:], (1.2, 1.5, 3.0), strict=True):
         z = np.sqrt(size) * (ratio - 1) / np.sqrt(ratio)
-        assert factor >= z**2 / (z**2 + 1) - 1e-9
+        assert factor >= z**2 / (z**2 + 3) - 1e-9
     assert np.all(np.diff(kept) > -1e-9)
     assert kept[-1] <= 1
