@@ -21,7 +21,7 @@ from .ppm import PPM
 from .preconditioned_gd import PreconditionedGD
 from .quantile_gd import QuantileGD
 from .screening import Screening, minimise_model
-from .shrinkage import Course, direction_of_constant, towards_start
+from .shrinkage import Course, at_honest_scale, direction_of_constant, towards_start
 from .spider import Spider
 from .streaming import StreamingSolver
 from .svrg import SVRG
@@ -58,6 +58,7 @@ __all__ = [
     "Temperature",
     "TrackedGD",
     "Uncertainty",
+    "at_honest_scale",
     "axis_vertices_of",
     "direction_of_constant",
     "in_default_ball",

@@ -128,13 +128,16 @@ def at_honest_scale(problem: Problem, w: np.ndarray, course: Course) -> np.ndarr
 
     With N the variance that noise has in the score of a typical row, and S that of the score, it is
 
-    .. math:: w_0 + \max\Bigl(\frac{k}{\sqrt{1 + \pi k N / 8}}, f\Bigr) (w - w_0), \qquad
-              k = \max\Bigl(0, 1 - c\,\frac{N}{S}\Bigr),
+    .. math:: w_0 + \max\Bigl(\frac{k}{\sqrt{1 + \pi k N / 8}}, \frac{z^2}{z^2 + 2 c}, f\Bigr)
+              (w - w_0), \qquad k = \max\Bigl(0, 1 - c\,\frac{N}{S}\Bigr),
 
     at most w. The first is Stein's factor, and what the mean probability of log-odds of variance
-    k N around it asks for besides. Rows of unequal directions may have a signal that S does not
-    show, so that there is a least factor f, at which noise costs 4 % of the log-loss of equal
-    frequencies even if there is no signal: the loss is ``f^2 N / 8`` for two classes.
+    k N around it asks for besides. It takes rows for as long in all directions. The second is for
+    rows that lie along few, those of the signal, where much less of the noise counts: z is by how
+    much the square of ``w - w_0`` exceeds what noise alone makes it, in standard deviations of the
+    noise in its product with a direction (0 if it does not); without a signal the variance of that
+    is 2. The least factor f is that at which noise costs 4 % of the log-loss of equal frequencies
+    even if there is no signal: the loss is ``f^2 N / 8`` for two classes.
 
     No prediction is changed, as a solution that did not start at an earlier model is shortened as a
     whole, with the log-odds of the classes (``w_0 = 0`` above). All of it follows from released
@@ -174,7 +177,17 @@ def at_honest_scale(problem: Problem, w: np.ndarray, course: Course) -> np.ndarr
     # shortened as a whole, a later factor for the scale undoes what was too much.
     of_classes = problem.loss.log_odds and not start[:-1].any()
     origin = np.zeros_like(start) if of_classes else start
-    return origin + min(1.0, max(kept, least)) * (w - origin)
+    kept = max(kept, _along_few_directions(w - start, course), least)
+    return origin + min(1.0, kept) * (w - origin)
+
+
+def _along_few_directions(move: np.ndarray, course: Course) -> float:
+    """Share of a move to keep if all of its signal is where rows lie, in [0, 1)."""
+    # Without curvature, which is not known there.
+    noise = float(course.variance(np.zeros(1))[0])
+    square = float(np.sum(move**2))
+    excess = max(0.0, square - move.size * noise)
+    return excess**2 / (excess**2 + 2 * tuned.NOISE_RATIO * square * noise or 1.0)
 
 
 def score_size(problem: Problem, w: np.ndarray) -> float:

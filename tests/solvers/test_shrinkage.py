@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from skdp.problem import Problem, RowBounds, RowMap, TargetBounds
-from skdp.problem.losses import MultiTarget, Squared
-from skdp.solvers import Course, direction_of_constant, towards_start
+from skdp.problem.losses import Logistic, MultiTarget, Softmax, Squared
+from skdp.solvers import Course, at_honest_scale, direction_of_constant, towards_start
 
 CURVATURES = np.array([0.0, 0.3, 1.0])
 
@@ -86,3 +86,29 @@ def test_an_offset_of_the_targets_neither_hides_noise_nor_is_taken_back():
     assert along @ moved == pytest.approx(along @ w)
     slopes = moved - (along @ moved) * along
     assert np.linalg.norm(slopes) < 0.3 * sd * p**0.5
+
+
+@pytest.mark.parametrize("loss", [Logistic(), Softmax(4)])
+def test_scores_that_are_longer_than_noise_explains_are_kept_though_most_of_them_is_noise(loss):
+    """Rows may lie along the signal, and then noise in other directions does no harm."""
+    problem = Problem(loss, 1000, 400, RowBounds(1.0))
+    course = COURSE._replace(scales=[10.0] * 10)
+    size = int(np.prod(problem.shape))
+    of_noise = np.sqrt(course.variance(np.zeros(1))[0])
+    direction = np.random.default_rng(0).normal(size=problem.shape)
+    direction *= of_noise * np.sqrt(size) / np.linalg.norm(direction)
+    kept = []
+    for ratio in (0.5, 1.0, 1.2, 1.5, 3.0):
+        w = np.sqrt(ratio) * direction
+        found = at_honest_scale(problem, w, course)
+        factor = np.linalg.norm(found) / np.linalg.norm(w)
+        np.testing.assert_allclose(found, factor * w)
+        kept.append(factor)
+    # Of what noise explains the least is left, and the same whatever its length.
+    assert kept[0] == pytest.approx(kept[1])
+    assert kept[0] < 0.5
+    for factor, ratio in zip(kept[2:], (1.2, 1.5, 3.0), strict=True):
+        z = np.sqrt(size) * (ratio - 1) / np.sqrt(ratio)
+        assert factor >= z**2 / (z**2 + 3) - 1e-9
+    assert np.all(np.diff(kept) > -1e-9)
+    assert kept[-1] <= 1
