@@ -177,7 +177,7 @@ def test_the_number_of_features_grows_with_the_evidence():
         X, y = rows(n=n)
         sizes.append(np.count_nonzero(run(problem(n=n), X, y, epsilon, Screening())[0][:D]))
     assert sizes == sorted(sizes)
-    assert sizes[0] == 2
+    assert sizes[0] <= 2
     assert sizes[-1] > 40
 
 
