@@ -233,6 +233,23 @@ def test_targets_that_cannot_be_found_leave_no_hope(unknown_bounds):
     assert enough.expected_loss < few.expected_loss < 1.0 + 1e-9
 
 
+def test_counts_far_below_their_cap_need_more_rows_than_other_targets():
+    facts = {"epsilon": 0.2, "delta": 1e-6}
+    numbers = skdp.DPLinearRegression(target_bounds=(0, 6), data_norm=1.0, **facts)
+    counts = skdp.DPPoissonRegressor(target_bounds=(0, 6), data_norm=1.0, **facts)
+    assert skdp.plan(numbers, 200, 5).hopeless() is None
+    assert skdp.plan(counts, 200, 5).hopeless() is not None
+    assert skdp.plan(counts, 2000, 5).hopeless() is None
+
+
+def test_a_lasso_bears_the_noise_of_features_that_tell_nothing():
+    model = skdp.DPLassoRegressor(
+        epsilon=0.05, delta=1e-6, data_norm=1.0, target_bounds=(-1, 1), solver="screening"
+    )
+    assert skdp.plan(model, 1080, 30).hopeless() is not None
+    assert skdp.plan(model, 5000, 30).hopeless() is None
+
+
 def test_a_fit_of_default_delta_is_forecast_by_its_delta():
     for n in (50, 1_000, 10**6):
         assert skdp.plan(n, 5).delta == min(1e-5, n**-1.1)

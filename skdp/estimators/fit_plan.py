@@ -90,6 +90,8 @@ class FitPlan(PrivacyTerms):
         Whether columns are brought to one scale by ranges that are given, or found if noise allows.
     assumption : str or None
         Sentence on what the solver puts in place of something that parameters leave open.
+    counts : bool
+        Whether targets are counts up to a cap.
     in_front : tuple of str
         Private steps in front of the model, if it is in a pipeline; the budget and the number of
         features are those of the model.
@@ -115,6 +117,7 @@ class FitPlan(PrivacyTerms):
     from_model: bool
     scaled: bool
     assumption: str | None
+    counts: bool = False
     in_front: tuple[str, ...] = ()
     ranges_in_front: tuple[int, float] = (0, inf)
     missing_facts: tuple[str, ...] = ()
@@ -223,6 +226,7 @@ class FitPlan(PrivacyTerms):
             bounds_share=min(sum(share for _, share in self.bounds), tuned.MOST_BOUND_SHARE),
             unknown_ranges=searched / self.n_features,
             evidence_of_ranges=evidence,
+            counts=self.counts,
         )
 
     def _outlook(self) -> str:
@@ -376,6 +380,7 @@ def _made(
         from_model=case.origin is not None,
         scaled=scaled or problem.bounds.scaling is not None,
         assumption=assumption,
+        counts=case.counts,
     )
 
 

@@ -12,7 +12,7 @@ from ..privacy.accounting import gdp
 from ..privacy.accounting.default_delta import delta_for
 from ..privacy.adjacency import Adjacency
 from ..solvers.defaults import Forecast as tuned
-from ..solvers.defaults import Stages
+from ..solvers.defaults import Screening, Stages
 from ..validation import check_delta, shown
 
 # Share of what there is to learn that noise takes away, up to which each regime reaches.
@@ -53,6 +53,8 @@ class Plan:
     evidence_of_ranges : float
         Standard deviations by which one of these stands out of the noise; infinite if all are
         known.
+    counts : bool
+        Whether targets are counts up to a cap, which noise is in proportion to.
     """
 
     n_samples: int
@@ -67,6 +69,7 @@ class Plan:
     bounds_share: float = 0.0
     unknown_ranges: float = 0.0
     evidence_of_ranges: float = inf
+    counts: bool = False
 
     @property
     def mu(self) -> float:
@@ -286,8 +289,11 @@ class Plan:
         if self.n_classes is not None:
             return sqrt((d + 1) * self.n_classes) / evidence
         if self.n_informative is not None:
-            return (tuned.SELECTION * self.n_informative * log(d + 1) / evidence) ** 2
-        return (d + 1) / evidence
+            choice = (tuned.SELECTION * self.n_informative * log(d + 1) / evidence) ** 2
+            # Half of the budget is for the fit, of informative features and others.
+            selected = min(d, max(2.0, 2 * Screening.SELECTED * sqrt(n * mu)))
+            return choice + sqrt(2) * selected / evidence
+        return (d + 1) / (evidence * (tuned.CURVATURE_OF_COUNTS if self.counts else 1.0))
 
 
 def forecast(

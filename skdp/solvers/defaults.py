@@ -180,6 +180,10 @@ class TrackedGD:
     # delays, beside california_without_logs and ill_conditioned, with
     # examples/benchmarks/defaults.py.
     REACH, SLOWEST_SHARE = 20.0, 0.1
+    # Curvature, at huge budgets, of a ridge in directions without any released moment, as of
+    # categories without rows, whose coefficients would go wherever noise takes them. Set on delays,
+    # beside california_without_logs, with examples/benchmarks/defaults.py.
+    HELD = 0.04
     # So many of the longest steps need no momentum to go all the way.
     LONGEST_STEP, STEPS_WITHOUT_MOMENTUM = 1.25, 160
     # Times that momentum is forgotten, at least, so that it can replace steps.
@@ -213,6 +217,8 @@ class HonestScale:
     # off, and how much of the log-loss of equal frequencies noise may cost where nothing is known.
     WHOLE, NOISE_RATIO, PRICE = 0.1, 1.5, 0.04
     WHOLE_OF_COUNTS = 0.3
+    # Of a regression: mean of released moments below which they say no more of its noise.
+    LEAST_MOMENT = 0.25
 
 
 class Calibration:
@@ -316,7 +322,7 @@ class QuantileGD:
     # Grid of standard deviations, in units of where quantiles may lie, and of quantiles, in units
     # of these; error of the normal shape, as a share of how far shares are from the quantile; by
     # how much standard deviations differ, as a logarithm; and the longest last correction, in rows.
-    LEAST_SPREAD, SPREADS, OFFSETS, TINY = 1 / 512, 64, 25, 1e-12
+    LEAST_SPREAD, SPREADS, OFFSETS = 1 / 512, 64, 25
     MISFIT, SPREAD_OF_DEVIATIONS, LONGEST_CORRECTION = 0.3, 0.7, 0.5
     # Steps in each round, in good coordinates and in others, where they are longer and have
     # momentum.
@@ -580,9 +586,9 @@ class TargetMean:
     # Square of a mean below which it is taken for noise, in units of the noise; and the square that
     # means of targets in [-1, 1] have where nothing is known.
     THRESHOLD, PRIOR_SQUARE = 3.0, 0.2
-    # Of counts: noise of the mean that is worth a larger share, in units of the cap, and the least
-    # mean in units of its noise. Measured by never_worse.py.
-    NOISE_OF_RATE, OF_NOISE = 0.02, 0.25
+    # Of counts, in units of the cap: noise of the mean that is worth half of the budget, and the
+    # least mean that is taken for possible. Measured by never_worse.py.
+    NOISE_OF_RATE, LEAST_RATE = 0.02, 0.001
 
 
 class FrequencyScaling:
@@ -659,6 +665,9 @@ class IterativeWhitening:
     LEAST_OF_EACH = 0.06
     # Share of the cost of all iterations for the one iteration in coordinates that are known.
     FURTHER_ITERATION_SHARE = 0.125
+    # Least second moment by which a direction is brought to 1, in units of what a single row of
+    # full length would give it. Set with TrackedGD.HELD.
+    LEAST_OF_A_ROW = 0.03
     # Second moments of all directions, but for noise, from which there are no further iterations.
     RESOLVED_MOMENT = 0.95
 
@@ -794,6 +803,9 @@ class Forecast:
     # Set by hand on two sets with 20 of 1,000 features: sharp, because a feature that is not found
     # is lost altogether.
     SELECTION = 3.2
+    # Curvature of the loss of counts, in units of that of squares: rates are far below their cap.
+    # Set on a rate of a sixth of it with never_worse.py.
+    CURVATURE_OF_COUNTS = 1 / 4
     # Share of mu^2 that a forecast takes bounds to cost at most.
     MOST_BOUND_SHARE = 0.9
     # Categories of a column that are assumed to be found where nobody has listed them.

@@ -254,7 +254,10 @@ def _density(
     offset = np.linspace(-1.0, 1.0, tuned.OFFSETS)[:, None, None]
     width = spread[:, None, None, None]
     expected = ndtr(scores + (places - places[-1]) / width - offset) - q
-    variance = scale**2 + (tuned.MISFIT * shares) ** 2 + tuned.TINY
+    # Offsets between those that are tried are told apart by spreads that are too small, unless they
+    # count for an error of shares.
+    of_grid = 2 / (tuned.OFFSETS - 1) / sqrt(12 * 2 * pi)
+    variance = scale**2 + (tuned.MISFIT * shares) ** 2 + of_grid**2
     cost = np.sum((shares - expected) ** 2 / variance, axis=2) / 2
     best = cost.min(axis=1)
     common = spread[best.sum(axis=1).argmin()]

@@ -20,6 +20,7 @@ from .base import Solution, Solver
 from .defaults import Screening as tuned
 from .gd import GD
 from .preconditioning.iterative_whitening import IterativeWhitening
+from .preconditioning.target_mean import share_of_mean, with_target_mean
 from .tracked_gd import TrackedGD
 
 if TYPE_CHECKING:
@@ -65,8 +66,9 @@ class Screening(Solver):
     Penalty and constraint are applied last, without further cost, to the quadratic function whose
     minimum is the fit and whose curvature is the moment matrix that the looks have released. If
     all features can be selected there is no selection, and the noise is Gaussian alone; nor if
-    there are up to ``4 k`` and n mu is below 100, too little for looks: then
-    :class:`skdp.solvers.GD` fits them all. A starting point is not used.
+    there are up to ``4 k`` and n mu is below 100, too little for looks. Where looks would tell too
+    little, :class:`skdp.solvers.GD` fits the features, from a noisy mean of the targets. A starting
+    point is not used.
 
     It does badly where many features matter a little.
 
@@ -143,7 +145,7 @@ class Screening(Solver):
             k = 2 * ceil(tuned.SELECTED * sqrt(evidence))
         k = min(k, d, _MOST_SELECTED)
         if evidence < IterativeWhitening().least and d <= tuned.FEW_FEATURES * k:
-            return GD().solve(problem, oracle, rng)
+            return _descended(problem, oracle, rng)
         if k == d:
             return self._fitted(problem, oracle, rng, np.arange(d))
         selected, w, n_iter = np.arange(0), np.zeros(problem.n_rows), 0
@@ -169,10 +171,11 @@ class Screening(Solver):
         oracle.note("coordinates of the features")
         conditioned = IterativeWhitening().prepare(plain, oracle.for_problem(plain), rng)
         row_map = conditioned.bounds.row_map
-        # Without looks the penalty is met on the way.
-        final = penalised if row_map is None else conditioned
         oracle.note("coefficients")
-        solution = TrackedGD().solve(final, oracle.for_problem(final), rng)
+        if row_map is None:
+            solution = _descended(penalised, oracle.for_problem(penalised), rng)
+        else:
+            solution = TrackedGD().solve(conditioned, oracle.for_problem(conditioned), rng)
         v = solution.w
         if row_map is not None:
             matrix = row_map.jacobian()
@@ -185,6 +188,14 @@ class Screening(Solver):
         if constant:
             w[-1] = plain.bounds.intercept_value / constant * v[-1]
         return Solution(w, solution.n_iter)
+
+
+def _descended(problem: Problem, oracle: Oracle, rng: np.random.Generator) -> Solution:
+    """Descent without looks, from the mean of the targets, which meets the penalty on the way."""
+    if problem.initial is None and problem.bounds.intercept_value:
+        share = share_of_mean(problem, oracle.budget.mu, conditioned=False)
+        problem = with_target_mean(problem, oracle, share)
+    return GD().solve(problem, oracle.for_problem(problem), rng)
 
 
 def _restricted(problem: Problem, selected: np.ndarray) -> Problem:

@@ -87,7 +87,10 @@ def towards_start(
     from released numbers.
 
     In private coordinates the direction of the constant is left out, so that an offset of the
-    targets does not hide noise in slopes. In the user's, descent starts at the mean of the targets
+    targets does not hide noise in slopes. The factor is 0 there unless the square exceeds its noise
+    by two standard deviations, and by the more the smaller moments are on average: where noise
+    makes a moment seem too large, that of the coefficient seems too small. In the user's
+    coordinates descent starts at the mean of the targets
     (:func:`skdp.solvers.preconditioning.target_mean.with_target_mean`).
 
     Parameters
@@ -120,6 +123,9 @@ def towards_start(
     expected = move.shape[1] * float(moments @ noise - (moments * along) @ (noise * along))
     square = float(np.sum(moments[:, None] * rest**2))
     factor = max(0.0, 1 - noise_ratio * expected / square) if square > 0 else 1.0
+    if along.any():
+        more = (1 + 2 * sqrt(2 / move.size)) / max(tuned.LEAST_MOMENT, float(moments.mean()))
+        factor *= square > more * noise_ratio * expected
     return start + (kept + factor * rest).reshape(w.shape)
 
 

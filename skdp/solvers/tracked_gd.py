@@ -50,7 +50,8 @@ class TrackedGD(Solver):
 
     Made for coordinates in which second moments are about 1, see
     :class:`skdp.solvers.preconditioning.IterativeWhitening`, where one step size suits all
-    directions. In the user's coordinates, where it does not, steps are as long as those of
+    directions, and those of which released moments say little are held to the start by a slight
+    ridge. In the user's coordinates, where it does not, steps are as long as those of
     :class:`skdp.solvers.GD` and have its heavy-ball momentum.
 
     Parameters
@@ -110,6 +111,7 @@ class TrackedGD(Solver):
         longer = sqrt(growth)
         most = tuned.STEPS * longer
         momentum, stride, pace = tuned.MOMENTUM, tuned.STRIDE, tuned.CLIP_RATE
+        held = np.zeros(p)
         memories, row_map = tuned.MEMORIES, problem.bounds.row_map
         if row_map is not None:
             needed = tuned.EVIDENCE_IN_STEPS / evidence
@@ -128,6 +130,7 @@ class TrackedGD(Solver):
             # No step longer than 1.25 over the curvature, which any momentum leaves stable.
             far = tuned.STEPS * longer
             if row_map.moments is not None:
+                held = tuned.HELD * (1 - 1 / growth) * np.maximum(0.0, 1 - row_map.moments)
                 rank = int(tuned.SLOWEST_SHARE * row_map.moments.size)
                 slow = max(float(np.partition(row_map.moments, rank)[rank]), tuned.REACH / far)
                 far = min(far, tuned.REACH / slow)
@@ -136,7 +139,7 @@ class TrackedGD(Solver):
             pace = max(tuned.CLIP_RATE, fastest)
             length, curvature = min(length, sqrt(p)), min(curvature, 1.0)
 
-        w = before = problem.start()
+        w = before = start = problem.start()
         looking = budget.fraction(tuned.FIRST_CLIP_SHARE).whole()
         unit = length * together
         whole_units = clips_whole_units(problem, counted=True)
@@ -167,6 +170,7 @@ class TrackedGD(Solver):
                 tuned.SCORE_NOISE * evidence * sqrt(p * curvature) * together / clip_norm
             )
             step = (1 - momentum) * min(stride, total_step_size / steps) / curvature
+            g += (held * (w - start).T).T
             moved = w - step * g + momentum * (w - before)
             before, w = w, problem.project(problem.prox(moved, step))
             tail.add(w)

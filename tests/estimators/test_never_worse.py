@@ -64,6 +64,24 @@ def test_nor_do_they_for_the_lasso_or_several_targets(kind):
     assert found.mean() <= 1.05 + 2 * found.std(ddof=1) / np.sqrt(len(found))
 
 
+def narrow(X, rng):
+    return 0.1 * rng.normal(size=len(X))
+
+
+@pytest.mark.parametrize(
+    ("n", "d", "epsilon", "kind"),
+    [
+        (2000, 10, 0.2, DPLinearRegression),
+        (5000, 60, 0.5, DPLinearRegression),
+        (2000, 10, 0.01, DPLassoRegressor),
+        (1000, 30, 0.1, DPLassoRegressor),
+    ],
+)
+def test_nor_do_targets_far_narrower_than_their_bounds(n, d, epsilon, kind):
+    found = ratios(narrow, n, d, epsilon, kind=kind)
+    assert found.mean() <= 1.05 + (d + 1) / n + 2 * found.std(ddof=1) / np.sqrt(len(found))
+
+
 def with_signal(X, rng):
     d = X.shape[1]
     slopes = np.where(np.arange(d) % 2, 0.3, -0.3)
@@ -122,6 +140,27 @@ def test_rare_categories_are_not_left_behind_by_a_mean_far_from_the_middle(seed)
     assert np.abs(model.predict(X) - best.predict(X)).max() < 250
 
 
+@pytest.mark.parametrize("epsilon", [64.0, 256.0])
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_a_category_without_rows_is_given_no_prediction_far_from_all_others(seed, epsilon):
+    rng = np.random.default_rng(seed)
+    n, k = 20_000, 40
+    shares = np.append(np.geomspace(1.0, 1e-3, k - 1), 0.0)
+    codes = rng.choice(k, size=n, p=shares / shares.sum())
+    X = np.hstack([rng.uniform(-1, 1, size=(n, 2)), np.eye(k)[codes]]) / np.sqrt(3)
+    y = np.clip(5 * X[:, 0] + rng.exponential(10, n), -10, 1000)
+    model = DPLinearRegression(
+        epsilon=epsilon,
+        delta=1e-6,
+        data_norm=1.0,
+        target_bounds=(-10, 1000),
+        clip_predictions=False,
+        random_state=seed,
+    ).fit(X, y)
+    unseen = np.hstack([np.zeros(2), np.eye(k)[-1]]) / np.sqrt(3)
+    assert abs(model.predict(unseen[None])[0] - y.mean()) < 150
+
+
 @pytest.mark.filterwarnings("ignore:Nearly all targets")
 def test_bounds_that_are_far_too_wide_cost_nothing():
     rng = np.random.default_rng(0)
@@ -174,7 +213,9 @@ def test_a_signal_in_labels_is_learned(n, epsilon, most):
     assert log_losses(n, 5, 2, epsilon, 4.0, seeds=10).mean() < most
 
 
-@pytest.mark.parametrize(("n", "epsilon", "most"), [(500, 0.5, 2.0), (2000, 0.5, 1.3)])
+@pytest.mark.parametrize(
+    ("n", "epsilon", "most"), [(500, 0.1, 2.2), (500, 0.5, 1.4), (2000, 0.5, 1.3)]
+)
 def test_rare_events_have_about_their_rate_where_features_tell_nothing(n, epsilon, most):
     out = []
     for seed in range(30):

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 from sklearn.linear_model import QuantileRegressor
 from sklearn.metrics import d2_pinball_score, mean_pinball_loss
 
@@ -191,3 +192,28 @@ def test_evaluations_by_groups_and_of_scikit_learns_models():
     found = skdp.evaluate(fitted, TEST_X[:5000], TEST_Y[:5000], target_bounds=(-4, 4), **asked)
     assert {"pinball_loss", "coverage"} == set(found.by_group[0])
     assert 0.8 < found.by_group[1]["coverage"].value < 1
+
+
+@pytest.mark.filterwarnings("ignore::skdp.SeededNoiseWarning")
+@pytest.mark.filterwarnings("ignore::skdp.BudgetWarning")
+@pytest.mark.parametrize("epsilon", [256.0, 1e4])
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_huge_budgets_come_near_quantiles_without_noise(seed, epsilon):
+    rng = np.random.default_rng(seed)
+    X, q = rng.uniform(-1, 1, size=(15_000, 8)), np.array([0.1, 0.5, 0.9])
+    centre, spread = X @ np.linspace(-1, 1, 8), 0.55 + 0.25 * X[:, 0]
+    y = centre + spread * rng.normal(size=len(X))
+    model = skdp.DPQuantileRegressor(
+        quantile=q,
+        epsilon=epsilon,
+        delta=1e-6,
+        data_bounds=(-1, 1),
+        target_bounds=(-6, 6),
+        random_state=seed,
+    ).fit(X, y)
+    true = centre[:, None] + spread[:, None] * norm.ppf(q)
+    lost = [
+        np.mean(np.maximum(q * (y[:, None] - z), (q - 1) * (y[:, None] - z)))
+        for z in (model.predict(X), true)
+    ]
+    assert lost[0] < 1.02 * lost[1]

@@ -34,7 +34,7 @@ NOT_TUNED = {
     "solvers/minibatches.py": {"_LEAST_MULTIPLIER", "_LEVELS", "_WIDEST", "_FOUND", "_STEP"},
     "solvers/one_step.py": {"_LEAST_MEAN", "_MOST_ROWS"},  # degenerate bounds; size
     "solvers/preconditioning/iterative_whitening.py": {"_LONGER"},  # rounding
-    "solvers/preconditioning/target_mean.py": {"_NONE"},  # underflow of exp
+    "solvers/preconditioning/target_mean.py": {"_NONE", "_RATES"},  # underflow of exp
     "solvers/preconditioning/whitening.py": {"_MOST_FEATURES"},  # size
     "solvers/descent_rules.py": {"OF_RULES"},  # ranges of hyperparameters
     "solvers/schedules.py": {"_SMALLEST_RATIO", "_UNIT_ROUNDOFF"},  # rounding

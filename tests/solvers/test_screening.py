@@ -15,7 +15,7 @@ from skdp.problem import Problem, RowBounds, TargetBounds
 from skdp.problem.constraints import NonNegative
 from skdp.problem.losses import Squared
 from skdp.problem.penalties import L1, L2
-from skdp.solvers import GD, Screening
+from skdp.solvers import Screening
 from skdp.testing import RecordingOracle, ReplayOracle, Transcript
 
 N, D, S = 4000, 150, 4
@@ -100,8 +100,8 @@ GRADIENT = ("gradient", "gaussian", 1)
 
 def selected_by(feature_bound, solver, d=D):
     """Names and mechanisms of what is asked besides the fits."""
-    X, y = rows(n=600, d=d)
-    _, ledger = run(problem(feature_bound, n=600, d=d), X, y, 1.0, solver)
+    X, y = rows(n=6000, d=d)
+    _, ledger = run(problem(feature_bound, n=6000, d=d), X, y, 1.0, solver)
     fits = {"second_moments", "gradient_and_share"}
     asked = [(e.query, e.mechanism, e.count) for e in ledger.receipt() if e.query not in fits]
     # Each fit begins with one.
@@ -150,16 +150,24 @@ def test_the_calculus_is_the_same_for_all_budgets_and_holds_what_is_asked(k):
 
 
 def test_nothing_is_selected_where_all_features_fit():
-    assert selected_by(BOUND, Screening(k=10), d=10) == []
-    assert selected_by(BOUND, Screening(k=99), d=10) == []
+    assert {query for query, _, _ in selected_by(BOUND, Screening(k=10), d=10)} <= {"gradient"}
+    assert {query for query, _, _ in selected_by(BOUND, Screening(k=99), d=10)} <= {"gradient"}
 
 
-def test_with_few_rows_and_few_features_gradient_descent_takes_them_all():
+@pytest.mark.parametrize("intercept", [0.0, 0.3])
+def test_with_few_rows_and_few_features_gradient_descent_takes_them_all(intercept):
     X, y = rows(n=300, d=20)
-    w, ledger = run(problem(n=300, d=20), X, y, 1.0)
-    same, other = run(problem(n=300, d=20), X, y, 1.0, GD())
-    np.testing.assert_array_equal(w, same)
-    assert ledger.receipt() == other.receipt()
+    w, ledger = run(problem(n=300, d=20, intercept=intercept), X, y, 1.0)
+    assert np.count_nonzero(w[:20]) == 20
+    mean = ["intercept_gradient"] if intercept else []
+    assert [e.query for e in ledger.receipt()] == [*mean, "gradient"]
+
+
+def test_descent_without_looks_starts_at_the_mean_of_the_targets():
+    X, _ = rows(n=3000)
+    y = np.full(3000, -0.6)
+    w, _ = run(problem(n=3000), X, y, 0.1, Screening(k=2))
+    assert abs(0.3 * w[-1] + 0.6) < 0.3
 
 
 @pytest.mark.nightly
@@ -169,7 +177,7 @@ def test_the_number_of_features_grows_with_the_evidence():
         X, y = rows(n=n)
         sizes.append(np.count_nonzero(run(problem(n=n), X, y, epsilon, Screening())[0][:D]))
     assert sizes == sorted(sizes)
-    assert sizes[0] == 2
+    assert sizes[0] <= 2
     assert sizes[-1] > 40
 
 

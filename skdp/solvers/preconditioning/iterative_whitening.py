@@ -105,9 +105,14 @@ class IterativeWhitening(Preconditioner):
             values = without_noise if self.shrink else np.maximum(values, 0.0)
             if known is not None and ridge > tuned.DROWNED_NOISE:
                 break
-            matrix = matrix @ (vectors / np.sqrt(values + ridge))
-            moments = without_noise / (values + ridge)
-            effective = max(1.0, float(np.sum(values / (values + ridge))))
+            # The less a direction holds, the longer are the few rows that lie in it, and the noise
+            # of a model that hardly any row has told of it.
+            longest = bounds.row_norm * float(np.linalg.norm(matrix, 2))
+            least = tuned.LEAST_OF_A_ROW * longest**2 / problem.n_samples
+            squares = np.maximum(values + ridge, least)
+            matrix = matrix @ (vectors / np.sqrt(squares))
+            moments = without_noise / squares
+            effective = max(1.0, float(np.sum(values / squares)))
             # A further iteration has nothing left to tell apart; the solver has what it saves. That
             # was measured for residuals alone.
             resolved = float(moments.min()) >= tuned.RESOLVED_MOMENT

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 # Score at which no event is expected.
 _NONE = -700.0
+# Rates that are told apart.
+_RATES = 500
 
 
 def share_of_mean(problem: Problem, mu: float, *, conditioned: bool) -> float:
@@ -59,7 +61,7 @@ def share_of_rate(problem: Problem, mu: float) -> float:
         Gaussian-DP parameter of what is left.
     """
     needed = (1 / (tuned.NOISE_OF_RATE * problem.n_samples * mu)) ** 2
-    return min(tuned.MOST_SHARE, max(tuned.LEAST_SHARE, needed))
+    return max(tuned.LEAST_SHARE, needed / (1 + needed))
 
 
 def with_target_mean(problem: Problem, oracle: Oracle, share: float) -> Problem:
@@ -100,10 +102,11 @@ def with_target_mean(problem: Problem, oracle: Oracle, share: float) -> Problem:
 def with_mean_rate(problem: Problem, oracle: Oracle, share: float) -> Problem:
     """The problem with a start at the mean rate: the logarithm of mean count over mean exposure.
 
-    The mean count is asked for as the gradient along the intercept where no event is expected. Like
-    that of targets it is taken back as far as noise explains it, to no less than a quarter of the
-    noise, as a rate that is too large costs more than one too small. Exposure is the total weight
-    of the rows, where that was asked.
+    The mean count is asked for as the gradient along the intercept where half of the cap is
+    expected, from which no count is further than that, or where no event is if rows have weights
+    that differ. The start is the mean of all rates up to the cap given the answer, where their
+    logarithms were equally likely before: it has the least expected deviance. Exposure is the total
+    weight of the rows, where that was asked.
 
     Parameters
     ----------
@@ -116,13 +119,14 @@ def with_mean_rate(problem: Problem, oracle: Oracle, share: float) -> Problem:
     """
     target, constant, start = problem.bounds.target, problem.bounds.intercept_value, problem.start()
     assert isinstance(target, CountBounds)
-    nowhere = np.zeros(problem.shape)
-    nowhere[-1] = (_NONE + target.log_unit) / constant
+    # The number of rows is known, and what they weigh is not.
+    guess, reach = (0.5, 0.5) if problem.actual_rows is None else (0.0, 1.0)
+    there = np.zeros(problem.shape)
+    there[-1] = ((log(guess) if guess else _NONE) + target.log_unit) / constant
     spend = oracle.budget.fraction(share).whole()
-    answer = oracle.for_problem(problem).intercept_gradient(nowhere, clip=1.0, spend=spend)
-    mean, noise = max(0.0, -float(answer.value[0])), answer.scale
-    mean *= max(0.0, 1 - (noise / mean) ** 2) if mean > 0 else 0.0
-    mean *= tuned.PRIOR_SQUARE / (tuned.PRIOR_SQUARE + noise**2)
-    mean = min(1.0, max(mean, tuned.OF_NOISE * min(0.5, noise)))
+    answer = oracle.for_problem(problem).intercept_gradient(there, clip=reach, spend=spend)
+    rates = np.geomspace(tuned.LEAST_RATE, 1.0, _RATES)
+    off = (rates - (guess - float(answer.value[0]))) ** 2 / (2 * answer.scale**2)
+    mean = float(np.average(rates, weights=np.exp(off.min() - off)))
     start[-1] = (log(mean) + target.log_unit) / constant
     return replace(problem, initial=start)
