@@ -90,10 +90,11 @@ class Plan:
         """Length of the noise in units of the longest answer, for the release that decides.
 
         That is the mean gradient were the whole budget spent on it, for regression in coordinates
-        in which all directions are alike; or, where few features matter, the choice of them. For
-        two classes of up to some hundred features it is doubled, as measured. Below .05 noise
-        hardly matters; above 1.6 it drowns everything, in a regression above 1.05. Infinite if the
-        bound for targets is not given and cannot be found in so few rows.
+        in which all directions are alike, and in units of a quarter of that for counts, whose rates
+        are far below their cap; or, where few features matter, the choice of them, and the fit
+        besides. For two classes of up to some hundred features it is doubled, as measured. Below
+        .05 noise hardly matters; above 1.6 it drowns everything, in a regression above 1.05.
+        Infinite if the bound for targets is not given and cannot be found in so few rows.
         """
         return self._noise(self.n_samples, self.n_features, self.epsilon)
 

@@ -587,8 +587,11 @@ class TargetMean:
     # means of targets in [-1, 1] have where nothing is known.
     THRESHOLD, PRIOR_SQUARE = 3.0, 0.2
     # Of counts, in units of the cap: noise of the mean that is worth half of the budget, and the
-    # least mean that is taken for possible. Measured by never_worse.py.
-    NOISE_OF_RATE, LEAST_RATE = 0.02, 0.001
+    # least mean that is taken for possible, which is less, in units of the noise, where noise tells
+    # of less; and the largest share, which leaves something for the rest. Measured by
+    # never_worse.py.
+    NOISE_OF_RATE, LEAST_RATE, LEAST_RATE_OF_NOISE = 0.02, 0.001, 0.1
+    MOST_SHARE_OF_RATE = 0.95
 
 
 class FrequencyScaling:

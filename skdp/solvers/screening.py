@@ -67,8 +67,8 @@ class Screening(Solver):
     minimum is the fit and whose curvature is the moment matrix that the looks have released. If
     all features can be selected there is no selection, and the noise is Gaussian alone; nor if
     there are up to ``4 k`` and n mu is below 100, too little for looks. Where looks would tell too
-    little, :class:`skdp.solvers.GD` fits the features, from a noisy mean of the targets. A starting
-    point is not used.
+    little, :class:`skdp.solvers.GD` fits the features, from the starting point or, without one, a
+    noisy mean of the targets; else a starting point is not used.
 
     It does badly where many features matter a little.
 

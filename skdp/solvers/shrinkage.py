@@ -87,10 +87,10 @@ def towards_start(
     from released numbers.
 
     In private coordinates the direction of the constant is left out, so that an offset of the
-    targets does not hide noise in slopes. The factor is 0 there unless the square exceeds its noise
-    by two standard deviations, and by the more the smaller moments are on average: where noise
-    makes a moment seem too large, that of the coefficient seems too small. In the user's
-    coordinates descent starts at the mean of the targets
+    targets does not hide noise in slopes. The factor is 0 there, but for models without an
+    intercept, unless the square exceeds its noise by two standard deviations, and by the more the
+    smaller moments are on average: where noise makes a moment seem too large, that of the
+    coefficient seems too small. In the user's coordinates descent starts at the mean of the targets
     (:func:`skdp.solvers.preconditioning.target_mean.with_target_mean`).
 
     Parameters
@@ -192,8 +192,12 @@ def _along_few_directions(move: np.ndarray, course: Course) -> float:
     # Without curvature, which is not known there.
     noise = float(course.variance(np.zeros(1))[0])
     square = float(np.sum(move**2))
-    excess = max(0.0, square - move.size * noise)
-    return excess**2 / (excess**2 + 2 * tuned.NOISE_RATIO * square * noise or 1.0)
+    if not square > 0:
+        return 0.0
+    # Ratios, because a square of them need not be a number where rows are extremely short.
+    ratio = noise / square
+    excess = max(0.0, 1 - move.size * ratio)
+    return excess**2 / (excess**2 + 2 * tuned.NOISE_RATIO * ratio) if excess > 0 else 0.0
 
 
 def score_size(problem: Problem, w: np.ndarray) -> float:

@@ -286,6 +286,25 @@ def test_no_count_is_further_from_half_of_the_cap_than_the_mean_rate_is_paid_for
     assert spent == pytest.approx(limit)
 
 
+def test_a_rate_far_below_the_cap_is_told_as_far_as_noise_tells_it():
+    n, rate = 20_000, 0.5
+    X, y = rows(n, 4, 0), np.random.default_rng(0).poisson(rate, size=n)
+    model = DPPoissonRegressor(
+        epsilon=200.0, data_norm=1.0, delta=1e-6, target_bounds=(0, 5000), random_state=0
+    )
+    # A ten-thousandth of the cap, where all rates were once a thousandth at least.
+    assert rate / 2 < model.fit(X, y).predict(X).mean() < 2 * rate
+
+
+def test_the_mean_rate_leaves_something_of_a_budget_that_tells_nothing():
+    X, y = rows(100, 3, 0), np.zeros(100)
+    model = DPPoissonRegressor(
+        epsilon=1e-10, data_norm=1.0, delta=1e-12, target_bounds=(0, 6), random_state=0
+    )
+    assert skdp.plan(model, 100, 3).stage(TargetMean).share < 1
+    assert np.isfinite(model.fit(X, y).predict(X)).all()
+
+
 @pytest.mark.parametrize(
     ("options", "n"),
     [({"fit_intercept": False}, 300), ({}, 1500), ({"solver": "svrg"}, 300)],

@@ -103,6 +103,20 @@ def test_a_look_that_noise_drowns_leaves_known_coordinates_as_they_are():
     np.testing.assert_allclose(row_map.shift, known.shift)
 
 
+def test_few_further_rows_leave_known_coordinates_white_though_a_column_is_empty():
+    rng = np.random.default_rng(0)
+    rows = np.column_stack([rng.normal(size=(30_000, 4)), np.zeros(30_000)])
+    known = None
+    for n in (30_000, 300):
+        task = Problem(Squared(), n, D, RowBounds(5.0, 0.0, TargetBounds(-1, 1)))
+        store = DenseRows(rows[:n], np.zeros(n))
+        noise = SeededNoise(np.random.default_rng(2))
+        oracle = PrivateOracle(store, Ledger(200.0, 1e-5), Adjacency.REPLACE_ONE, noise)
+        known = IterativeWhitening().prepare(task, oracle.for_problem(task), PUBLIC_RNG, known)
+        known = known.bounds.row_map
+        assert np.sum(known.moments > 0.5) == 4
+
+
 def test_directions_that_noise_hides_are_treated_alike_if_asked_to():
     task = problem(Squared(), 0.0)
 

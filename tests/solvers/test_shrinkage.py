@@ -112,3 +112,16 @@ def test_scores_that_are_longer_than_noise_explains_are_kept_though_most_of_them
         assert factor >= z**2 / (z**2 + 3) - 1e-9
     assert np.all(np.diff(kept) > -1e-9)
     assert kept[-1] <= 1
+
+
+@pytest.mark.parametrize("unit", [1e-150, 1e150])
+def test_the_unit_of_rows_does_not_matter(unit):
+    """Coefficients are as large as rows are short, and their squares need not be numbers."""
+    direction = np.random.default_rng(0).normal(size=400)
+    direction *= 1.5 / np.linalg.norm(direction)
+    kept = []
+    for u in (1.0, unit):
+        problem = Problem(Logistic(), 1000, 400, RowBounds(u))
+        course = COURSE._replace(steps=[0.5 / u**2] * 10, scales=[0.1 * u] * 10)
+        kept.append(at_honest_scale(problem, direction / u, course) * u)
+    np.testing.assert_allclose(kept[1], kept[0], rtol=1e-6)

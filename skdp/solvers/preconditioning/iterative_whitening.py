@@ -109,6 +109,9 @@ class IterativeWhitening(Preconditioner):
             # of a model that hardly any row has told of it.
             longest = bounds.row_norm * float(np.linalg.norm(matrix, 2))
             least = tuned.LEAST_OF_A_ROW * longest**2 / problem.n_samples
+            if known is not None:
+                # Other rows have told of these coordinates, where moments are 1 at most.
+                least = min(least, 1.0)
             squares = np.maximum(values + ridge, least)
             matrix = matrix @ (vectors / np.sqrt(squares))
             moments = without_noise / squares

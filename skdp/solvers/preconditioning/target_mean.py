@@ -61,7 +61,7 @@ def share_of_rate(problem: Problem, mu: float) -> float:
         Gaussian-DP parameter of what is left.
     """
     needed = (1 / (tuned.NOISE_OF_RATE * problem.n_samples * mu)) ** 2
-    return max(tuned.LEAST_SHARE, needed / (1 + needed))
+    return max(tuned.LEAST_SHARE, min(tuned.MOST_SHARE_OF_RATE, needed / (1 + needed)))
 
 
 def with_target_mean(problem: Problem, oracle: Oracle, share: float) -> Problem:
@@ -105,8 +105,9 @@ def with_mean_rate(problem: Problem, oracle: Oracle, share: float) -> Problem:
     The mean count is asked for as the gradient along the intercept where half of the cap is
     expected, from which no count is further than that, or where no event is if rows have weights
     that differ. The start is the mean of all rates up to the cap given the answer, where their
-    logarithms were equally likely before: it has the least expected deviance. Exposure is the total
-    weight of the rows, where that was asked.
+    logarithms were equally likely before: it has the least expected deviance. The least rate is a
+    thousandth of the cap, or a tenth of the standard deviation of the noise if that is less.
+    Exposure is the total weight of the rows, where that was asked.
 
     Parameters
     ----------
@@ -125,7 +126,8 @@ def with_mean_rate(problem: Problem, oracle: Oracle, share: float) -> Problem:
     there[-1] = ((log(guess) if guess else _NONE) + target.log_unit) / constant
     spend = oracle.budget.fraction(share).whole()
     answer = oracle.for_problem(problem).intercept_gradient(there, clip=reach, spend=spend)
-    rates = np.geomspace(tuned.LEAST_RATE, 1.0, _RATES)
+    least = min(tuned.LEAST_RATE, tuned.LEAST_RATE_OF_NOISE * answer.scale)
+    rates = np.geomspace(least, 1.0, _RATES)
     off = (rates - (guess - float(answer.value[0]))) ** 2 / (2 * answer.scale**2)
     mean = float(np.average(rates, weights=np.exp(off.min() - off)))
     start[-1] = (log(mean) + target.log_unit) / constant
