@@ -121,6 +121,7 @@ def fed_to_streams(plan, problem, rows, adjacency=Adjacency.REPLACE_ONE):
         for i in range(len(X)):
             session.add(X[i : i + 1], arms[i : i + 1], y[i : i + 1])
             if session.room == 0:
+                session.ask()
                 session.close()
     return [np.array(seen.get(id(s), np.empty((0, D + 1)))) for s in session._streams]
 

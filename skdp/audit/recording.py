@@ -258,7 +258,7 @@ class TapedSession:
             self._given.append(given.packed)
         elif isinstance(inner, GradientSession):
             # Rows are there until the block is closed.
-            n, of_sum, kept = len(inner._rows[0][0]), inner._mechanism, given.copy()
+            n, of_sum, kept = len(inner._users()[0]), inner._mechanism, given.copy()
             of_mean = replace(
                 of_sum, sensitivity=of_sum.sensitivity / n, noise_scale=of_sum.noise_scale / n
             )

@@ -82,18 +82,21 @@ def a_user_of_streams_costs_no_more_than_was_paid():
     assert max(prices) >= 1 - MARGIN
 
 
-def fed_alone(honest, self, V, arms, y):
+def fed_alone(honest, self):
     """Each stream gets the rows of its own arm."""
+    V, arms, y = self._users()
     for k, each in enumerate(self._streams):
         own = arms == k
         if own.any():
             each.feed(DenseRows(V[own], y[own]))
+    return np.zeros((K, D))
 
 
-def fed_to_all(honest, self, V, arms, y):
-    turn = self._plan.turn(self._seen, K)
-    for each in self._streams if turn is None else [self._streams[turn]]:
+def fed_to_all(honest, self):
+    V, _, y = self._users()
+    for each in self._streams if self._turn is None else [self._streams[self._turn]]:
         each.feed(DenseRows(V, y))
+    return np.zeros((K, D))
 
 
 def noise_is_what_the_worst_pair_needs(name):
@@ -135,7 +138,7 @@ def answers_have_the_noise_of_their_mechanism(request):
 
 
 def without_synthetic_rows(honest, self, sums):
-    arm, steps = self._row[1], self._steps.copy()
+    arm, steps = int(self._users()[1][0]), self._steps.copy()
     out = honest(self, sums)
     # Arms that were not pulled take no step: their count stays where it was.
     self._steps[:] = steps
@@ -160,11 +163,11 @@ BUGS = (
     Bug("users of two arms counted as users of one (moments)", {"arm_moments.joint_sensitivity": gives(1.0)}, partial(NEEDED, "moments"), "is needed"),
     Bug("users of two arms counted as rows that vanish (moments)", {"arm_moments.joint_sensitivity": gives(np.sqrt(2.0))}, partial(NEEDED, "moments"), "is needed"),
     *(Bug(f"noise without the margin for finite precision ({name})", {"bandit_sessions.inflated": lambda _, sensitivity, rounding: sensitivity}, partial(NEEDED, name), "is needed") for name in PLANS),
-    Bug("streams of arms that are fed the users of their arm alone", {"ArmStreams._feed": fed_alone}, a_user_of_streams_costs_no_more_than_was_paid, "costs more"),
-    Bug("a user who is a row in the streams of all arms", {"ArmStreams._feed": fed_to_all}, a_user_of_streams_costs_no_more_than_was_paid, "costs more"),
+    Bug("streams of arms that are fed the users of their arm alone", {"ArmStreams._sums": fed_alone}, a_user_of_streams_costs_no_more_than_was_paid, "costs more"),
+    Bug("a user who is a row in the streams of all arms", {"ArmStreams._sums": fed_to_all}, a_user_of_streams_costs_no_more_than_was_paid, "costs more"),
     Bug("half the noise on moments", {"PrefixNoise.next": lambda honest, self: honest(self) / 2}, partial(answers_have_the_noise_of_their_mechanism, moments_have_the_noise_that_is_named), HALF),
     Bug("half the noise on gradients of arms", {"GradientSession._release": lambda honest, self, sums: honest(self, sums) / 2}, partial(answers_have_the_noise_of_their_mechanism, gradients_have_the_noise_that_is_named), HALF),
     *(Bug(f"a user who is counted twice ({name})", {f"{session}._keep": twice}, partial(COSTS, name), "costs more") for session, name in (("MomentSession", "moments"), ("GradientSession", "gradients"), ("SelectionSession", "vertices"))),
-    Bug("users who stay for the next block", {"arm_gradients._BlockSession._forget_block": kept}, partial(COSTS, "gradients"), "costs more"),
+    Bug("users who stay for the next block", {"ArmSession._forget_block": kept}, partial(COSTS, "gradients"), "costs more"),
     Bug("rewards that are not clipped", {"numpy.clip": lambda _, values, low, high, out=None: values}, wild_rewards_cost_no_more_than_was_paid, "costs more"),
 )  # fmt: skip

@@ -55,11 +55,11 @@ def test_a_replaced_user_is_one_row_of_two_streams_at_most(i, arm):
 
 
 def test_streams_are_fed_once_a_block_however_users_come(monkeypatch):
-    """No row before its block ends, and then all of the block at once."""
+    """No row before the end of its block is due, and then all of the block at once."""
     X, arms, y = stream()
     session, _ = opened(SOLVERS[0])
     session.add(X[:2], arms[:2], y[:2])
-    assert session.room == 0
+    session.ask()
     sizes, honest = [], Stream.feed
     monkeypatch.setattr(
         Stream, "feed", lambda self, rows: sizes.append(rows.n_samples) or honest(self, rows)
@@ -68,6 +68,7 @@ def test_streams_are_fed_once_a_block_however_users_come(monkeypatch):
     session.add(X[2:3], arms[2:3], y[2:3])
     assert not sizes
     session.add(X[3:4], arms[3:4], y[3:4])
+    session.ask()
     assert sizes == [2]
 
 
@@ -81,9 +82,9 @@ def test_synthetic_rows_add_nothing(loss, solver):
     while session.room:
         stop = start + session.room
         session.add(X[start:stop], np.zeros(stop - start, dtype=int), y[start:stop])
+        first = session.ask()[0]
         session.close()
         start = stop
-    first = session._sums()[0]
     assert np.any(first)
     np.testing.assert_array_equal([s._session._total for s in session._streams[1:]], 0.0)
 

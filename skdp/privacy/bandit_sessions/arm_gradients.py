@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from abc import ABC
 from collections.abc import Callable
+from dataclasses import replace
 from math import ceil, prod, sqrt
 from typing import final
 
 import numpy as np
 
-from ..accounting.events import Event, ExponentialEvent, GaussianEvent, Part
+from ..accounting.events import Event, GaussianEvent, Part
 from ..accounting.ledger import Spend
 from ..adjacency import Adjacency
 from ..mechanisms.gaussian import GaussianMechanism
@@ -29,25 +30,14 @@ class _BlockSession(ArmSession, ABC):
     costs what its costliest block costs (parallel composition, for neighbours that replace a user).
     """
 
-    _rows: list[tuple[np.ndarray, np.ndarray, np.ndarray]]
-
-    def _keep(self, V: np.ndarray, arms: np.ndarray, y: np.ndarray) -> None:
-        self._rows.append((V, arms.copy(), y))
-
     @final
     def _sums(self, *at: np.ndarray) -> np.ndarray:
-        if len(self._rows) > 1:
-            V, arms, y = (np.concatenate(parts) for parts in zip(*self._rows, strict=True))
-            self._rows = [(V, arms, y)]
-        (w,), (V, arms, y) = at, self._rows[0]
+        (w,), (V, arms, y) = at, self._users()
         n, here = len(V), np.arange(len(V))
         z = (V @ w.T)[here, arms]
         slopes = np.zeros((n, self._problem.n_arms))
         slopes[here, arms] = self._problem.derivative(y, z, self._plan.clip)
         return slopes.T @ V
-
-    def _forget_block(self) -> None:
-        self._rows = []
 
     @final
     def _part(self) -> Part:
@@ -65,12 +55,12 @@ class GradientSession(_BlockSession):
     """
 
     def _opening(self, adjacency: Adjacency, spend: Spend) -> Event:
-        self._rows, count = [], max(self._plan.answers)
+        count = max(self._plan.answers)
         moved = self._computed(adjacency.of_sum(self._plan.clip), self._plan.ends[-1])
         self._mechanism = GaussianMechanism.calibrated(moved, Spend(spend.amount / count))
         return GaussianEvent(
             query="arm_gradients",
-            sensitivity=self._mechanism.sensitivity,
+            sensitivity=moved,
             noise_scale=self._mechanism.noise_scale,
             count=count,
             part=self._part(),
@@ -95,19 +85,12 @@ class SelectionSession(_BlockSession):
     """
 
     def _opening(self, adjacency: Adjacency, spend: Spend) -> Event:
-        self._rows, answers = [], self._plan.answers
         reach = self._computed(adjacency.of_sum(2 * self._plan.clip), self._plan.ends[-1])
-        self._scales = [GumbelMechanism.calibrated(reach, k, spend).noise_scale for k in answers]
+        blocks = [GumbelMechanism.calibrated(reach, k, spend) for k in self._plan.answers]
+        self._scales = [block.noise_scale for block in blocks]
         # All blocks cost the same but for rounding.
-        price = [k / scale**2 for k, scale in zip(answers, self._scales, strict=True)]
-        j = int(np.argmax(price))
-        return ExponentialEvent(
-            query="arm_selections",
-            sensitivity=reach,
-            noise_scale=self._scales[j],
-            count=answers[j],
-            part=self._part(),
-        )
+        costliest = max(blocks, key=lambda block: block.choices / block.noise_scale**2)
+        return replace(costliest.event("arm_selections"), part=self._part())
 
     @property
     def scale(self) -> float:
@@ -142,30 +125,26 @@ class StepSession(ArmSession):
         K, p = self._problem.n_arms, self._problem.n_rows
         n = self._plan.updates(K)
         reach = self._computed(adjacency.of_sum(2 * self._plan.clip), n)
-        self.scale = GumbelMechanism.calibrated(reach, n, spend).noise_scale
+        mechanism = GumbelMechanism.calibrated(reach, n, spend)
+        self.scale = mechanism.noise_scale
         self._running = np.zeros((K, p))
         self._cells, self._totals = scores_of(self._running, self.scale)
         self._steps = np.zeros(K, dtype=np.intp)
         self._ahead = np.empty(0)
-        return ExponentialEvent(
-            query="arm_steps", sensitivity=reach, noise_scale=self.scale, count=n
-        )
-
-    def _keep(self, V: np.ndarray, arms: np.ndarray, y: np.ndarray) -> None:
-        self._row = V[0], int(arms[0]), float(y[0])
-
-    @property
-    def _turn(self) -> int | None:
-        return self._plan.turn(self._seen - 1, self._problem.n_arms)
+        return mechanism.event("arm_steps")
 
     def _sums(self, *at: np.ndarray) -> np.ndarray:
-        v, arm, y = self._row
+        (w, before), (V, arms, y) = at, self._users()
+        v, arm, clip = V[0], int(arms[0]), self._plan.clip
         if self._turn in (None, arm):
-            w, before = at
-            self._running[arm] += self._term(v, arm, y, w, before)
+            i = int(self._steps[arm])
+            z = np.array([v @ w[arm], v @ before[arm]])
+            now, then = self._problem.derivative(np.repeat(y, 2), z).tolist()
+            g = (i + 1) * now - i * then
+            self._running[arm] += (min(max(g, -clip), clip) if g == g else 0.0) * v
             # The scores of all other arms are those of the step before.
             mine = slice(arm, arm + 1)
-            score(self._running[mine], self.scale, self._cells[mine], self._totals[mine])
+            self._cells[mine], self._totals[mine] = scores_of(self._running[mine], self.scale)
         return self._running
 
     def _release(self, sums: np.ndarray) -> np.ndarray:
@@ -176,16 +155,6 @@ class StepSession(ArmSession):
         out[stepping] = chosen(self._cells[stepping], self._totals[stepping], self._gumbel)
         return out
 
-    def _term(
-        self, v: np.ndarray, arm: int, y: float, w: np.ndarray, before: np.ndarray
-    ) -> np.ndarray:
-        i = int(self._steps[arm])
-        z = np.array([v @ w[arm], v @ before[arm]])
-        now, then = self._problem.derivative(np.array([y, y]), z).tolist()
-        g = (i + 1) * now - i * then
-        clip = self._plan.clip
-        return (min(max(g, -clip), clip) if g == g else 0.0) * v
-
     def _gumbel(self, shape: tuple[int, ...]) -> np.ndarray:
         size = prod(shape)
         if size > len(self._ahead):
@@ -195,9 +164,6 @@ class StepSession(ArmSession):
         out = taken.copy()
         taken[:] = 0.0
         return out.reshape(shape)
-
-    def _forget_block(self) -> None:
-        del self._row
 
 
 def best_vertices(
@@ -224,24 +190,17 @@ def scores_of(sums: np.ndarray, scale: float) -> tuple[np.ndarray, np.ndarray]:
     K, p = sums.shape
     width = 2 * p if 2 * p < _MANY else ceil(sqrt(2 * p))
     blocks = ceil(2 * p / width)
-    cells, totals = np.full((K, blocks, width), -np.inf), np.zeros((K, blocks))
-    score(sums, scale, cells, totals)
-    return cells, totals
-
-
-def score(sums: np.ndarray, scale: float, cells: np.ndarray, totals: np.ndarray) -> None:
-    """Write the scores of other sums into what ``scores_of`` has returned, or into rows of it."""
-    K, p = sums.shape
-    scores = cells.reshape(K, -1)
+    scores = np.full((K, blocks * width), -np.inf)
     np.divide(sums, scale, out=scores[:, p : 2 * p])
     np.negative(scores[:, p : 2 * p], out=scores[:, :p])
-    if cells.shape[1] == 1:
-        return
+    cells = scores.reshape(K, blocks, width)
+    if blocks == 1:
+        return cells, np.zeros((K, 1))
     # No exponential overflows. A block whose exponentials all vanish lies further behind than
     # Gumbel variables ever make up for.
     powers = np.exp(scores - scores.max(axis=1)[:, np.newaxis]).reshape(cells.shape)
     with np.errstate(divide="ignore"):
-        np.log(np.einsum("kij->ki", powers), out=totals)
+        return cells, np.log(np.einsum("kij->ki", powers))
 
 
 def chosen(

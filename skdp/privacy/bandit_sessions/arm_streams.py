@@ -38,7 +38,6 @@ class ArmStreams(ArmSession):
         updates = plan.updates(problem.n_arms)
         alone = replace(plan.problem, n_samples=updates)
         self._streams = []
-        self._rows: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
         for k in range(problem.n_arms):
             if problem.initial is not None:
                 alone = replace(alone, initial=problem.initial[k])
@@ -50,27 +49,14 @@ class ArmStreams(ArmSession):
         (event,) = ledger.receipt()
         return event
 
-    def _keep(self, V: np.ndarray, arms: np.ndarray, y: np.ndarray) -> None:
-        # Streams are fed once a block: with few rows it takes as long as with many.
-        self._rows.append((V, arms.copy(), y))
-        if len(V) == self.room:
-            V, arms, y = (np.concatenate(parts) for parts in zip(*self._rows, strict=True))
-            self._rows = []
-            self._feed(V, arms, y)
-
-    def _feed(self, V: np.ndarray, arms: np.ndarray, y: np.ndarray) -> None:
-        turn = self._plan.turn(self._seen, self._problem.n_arms)
+    def _sums(self, *at: np.ndarray) -> np.ndarray:
+        """Weights of all arms, which streams release themselves once they have the block's rows."""
+        V, arms, y = self._users()
         targets = 0.5 + 0.5 * y if self._problem.logistic else y
-        for k in range(len(self._streams)) if turn is None else [turn]:
+        for k in range(len(self._streams)) if self._turn is None else [self._turn]:
             mine = (arms == k).astype(np.float64)
             self._streams[k].feed(DenseRows(V * mine[:, np.newaxis], targets * mine))
-
-    def _sums(self, *at: np.ndarray) -> np.ndarray:
-        """Weights of all arms, which streams have released already."""
         return np.stack([stream.solution.w for stream in self._streams])
 
     def _release(self, sums: np.ndarray) -> np.ndarray:
         return sums
-
-    def _forget_block(self) -> None:
-        """Drop nothing: the streams have taken the rows of the block and keep none."""

@@ -61,6 +61,7 @@ class ArmSession(SecretState, ABC):
         self._plan, self._problem = plan, problem
         self._noise = noise_under(ledger, noise)
         self._seen = self._block = self._asked = 0
+        self._rows: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
         ledger.charge(self._opening(adjacency, Budget(ledger.remaining).whole()))
 
     @property
@@ -161,13 +162,27 @@ class ArmSession(SecretState, ABC):
         rounding = (additions + _FEW) * self._problem.horizon * 2.0**-51
         return inflated(sensitivity, rounding)
 
+    @final
+    def _users(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Bounded rows, arms and rewards of the users of the present block: secret."""
+        if len(self._rows) > 1:
+            V, arms, y = (np.concatenate(parts) for parts in zip(*self._rows, strict=True))
+            self._rows = [(V, arms, y)]
+        return self._rows[0]
+
+    @property
+    @final
+    def _turn(self) -> int | None:
+        """Arm whose turn it was at the latest user; None once all arms take steps. Public."""
+        return self._plan.turn(self._seen - 1, self._problem.n_arms)
+
     @abstractmethod
     def _opening(self, adjacency: Adjacency, spend: Spend) -> Event:
         """Prepare for the plan and return what it costs, at most the spend."""
 
-    @abstractmethod
     def _keep(self, V: np.ndarray, arms: np.ndarray, y: np.ndarray) -> None:
         """Take bounded rows, at least one."""
+        self._rows.append((V, arms.copy(), y))
 
     @abstractmethod
     def _sums(self, *at: np.ndarray) -> np.ndarray:
@@ -177,6 +192,6 @@ class ArmSession(SecretState, ABC):
     def _release(self, sums: np.ndarray) -> Any:
         """The private answer."""
 
-    @abstractmethod
     def _forget_block(self) -> None:
         """Drop what belongs to the block that has ended alone."""
+        self._rows = []
