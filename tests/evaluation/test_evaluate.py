@@ -504,7 +504,7 @@ def test_what_noise_hides_has_no_interval_and_is_named():
         ({"metrics": ["bleu"]}, "accuracy, .*; got 'bleu'"),
         ({"metrics": []}, "list of names"),
         ({"metrics": [1]}, "list of names"),
-        ({"classes": [0]}, "at least two labels"),
+        ({"classes": [0]}, "at least 2 labels"),
         ({"classes": ["a", 1]}, "one kind"),
         ({"classes": [3, 4]}, "labels among the 2 of classes"),
         ({"groups": np.zeros(400)}, "group_values"),

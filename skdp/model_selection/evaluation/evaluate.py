@@ -27,7 +27,7 @@ from ...privacy.rows.dask_rows import is_collection
 from ...privacy.rows.predicted_rows import Predictor, predicted_rows
 from ...privacy.rows.privacy_units import PrivacyUnits
 from ...privacy.rows.reading import columns_of, places_among, redacted, strict_checks
-from ...privacy.rows.targets import signed_times
+from ...privacy.rows.targets import checked_classes, signed_times
 from ...reporting.open_budgets import Rollback, reservation_for
 from ...reporting.privacy_ledger import PrivacyLedger
 from ...reporting.receipts import Receipt, SpendBound
@@ -587,21 +587,7 @@ def _is_regression(model: Any) -> bool:
 
 def _known(given: Any, parameter: str) -> np.ndarray:
     """Sorted labels that a parameter lists, at least two."""
-    try:
-        listed = np.asarray(given)
-        known = np.unique(listed)
-        usable = listed.ndim == 1 and bool(np.all(known == known)) and known.size > 1
-        usable &= listed.dtype.kind != "U" or all(isinstance(label, str) for label in given)
-    except MemoryError:
-        raise
-    except Exception:
-        usable = False
-    if not usable:
-        raise ValueError(
-            f"evaluate needs {parameter} to be a list of at least two labels of one kind, numbers "
-            f"or strings, got {shown(given)}."
-        )
-    return known
+    return checked_classes("evaluate", given, parameter=parameter, least=2)
 
 
 def _encoder(known: np.ndarray, what: str, parameter: str) -> Callable[[Any], np.ndarray]:
