@@ -36,8 +36,10 @@ from weakref import WeakSet
 from sklearn.base import BaseEstimator
 
 from ..exceptions import BudgetExceededError, PrivacyLeakWarning, warn_user
+from ..privacy.accounting.ledger import Ledger, PrivacySpent
 from ..privacy.adjacency import Adjacency, PrivacyUnit
 from .budget_store import BudgetStore, Summary
+from .privacy_ledger import PrivacyLedger
 from .receipts import Receipt, SpendBound
 
 # Attribute in which estimators carry tokens: the stores, without what is in their files.
@@ -314,6 +316,42 @@ class Rollback:
             (self._charge or reservation_for(self._model, goes_on=True)).cancel()
             self._model.__dict__.clear()
             self._model.__dict__.update(self._before)
+
+
+@contextmanager
+def charged(
+    model: Any, ledger: Ledger, charge: Reservation, who: str, where: str
+) -> Iterator[None]:
+    """Queries about a model, which says what it has spent whatever becomes of them.
+
+    Parameters
+    ----------
+    model : estimator
+        Gets ``privacy_spent_`` and ``privacy_ledger_``: before its queries the whole budget and no
+        event, and in the end what its ledger was charged.
+    ledger : Ledger
+        Of its queries.
+    charge : Reservation
+        What was set aside for them.
+    who, where : str
+        Beginning and end of the note on an exception that stops them.
+    """
+    # Until there is more to say, the whole budget counts as spent.
+    model.privacy_spent_ = PrivacySpent(ledger.epsilon, ledger.delta)
+    model.privacy_ledger_ = PrivacyLedger()
+    try:
+        yield
+    except BaseException as failure:
+        spent = ledger.spent()
+        failure.add_note(
+            f"{who} stopped after spending epsilon={spent.epsilon:.6g} at delta={spent.delta:.6g}"
+            f"{where}."
+        )
+        raise
+    finally:
+        model.privacy_spent_ = ledger.spent()
+        model.privacy_ledger_ = PrivacyLedger(ledger.receipt())
+        charge.settle(Receipt.of(model))
 
 
 def _opened_in_process() -> list[BudgetStore]:
