@@ -13,7 +13,7 @@ from ..model_selection.base import PrivateSearch
 from ..privacy.adjacency import Adjacency
 from ..privacy.queries.base import Query
 from ..privacy.rows.base import RowStore
-from ..validation import shown, sized
+from ..validation import shown
 
 SEES = ("auto", "answers", "model", "queries")
 BOUNDS = ("auto", "clopper_pearson", "gaussian")
@@ -106,16 +106,6 @@ def refuse_zero_out(other: Any, calls: int | None, *, bandit: bool) -> None:
             "and one call of fit: no row stands for nothing in a stream. Audit streams and bandits "
             "with adjacency='replace_one'."
         )
-
-
-def paired(other: Any) -> tuple[Any, Any]:
-    """The second data set, a pair like the first."""
-    if not isinstance(other, tuple | list) or len(other) != 2:
-        raise ValueError(
-            f"audit needs other=(X, y), rows and targets of a neighbour, got {sized(other)}; pass "
-            "other=(other_X, y) if rows alone differ."
-        )
-    return other[0], other[1]
 
 
 def arrays(X: Any, y: Any) -> tuple[Any, Any]:
