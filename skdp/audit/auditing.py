@@ -29,7 +29,7 @@ from .audit_validation import (
     searches,
 )
 from .claims import Claim, adjacency_of, calculus_for
-from .likelihoods import Answer
+from .likelihoods import Answer, answer_to
 from .neighbours import (
     replayed,
     rows_in_question,
@@ -38,7 +38,6 @@ from .neighbours import (
     with_units,
 )
 from .programs import BanditProgram, FitProgram, Program
-from .query_answers import answer_to
 from .result import AuditResult, bounded, leaking
 from .samples import Sees, fresh_ratios, ratios_of_queries, samples_of_runs
 

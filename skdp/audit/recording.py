@@ -36,8 +36,14 @@ from ..privacy.rows.base import ResidentRows, RowStore
 from ..privacy.streams.stream_plan import StreamRequest
 from ..privacy.streams.stream_session import StreamAnswers, StreamOpening
 from ..problem.bandit_problem import BanditProblem
-from .likelihoods import Answer, GaussianAnswer, SumsAnswer, UnknownLikelihoodError, VertexAnswer
-from .query_answers import answer_to
+from .likelihoods import (
+    Answer,
+    GaussianAnswer,
+    NoiseOfSums,
+    UnknownLikelihoodError,
+    VertexAnswer,
+    answer_to,
+)
 
 # Makes an answer of what it comes to under each data set.
 Maker = Callable[[tuple[Any, ...]], Answer]
@@ -119,9 +125,9 @@ class Tape:
     ) -> None:
         """Note the running sums of a stream, in lists that grow with it."""
 
-        def make(sides: tuple[list[np.ndarray], ...]) -> SumsAnswer:
+        def make(sides: tuple[list[np.ndarray], ...]) -> GaussianAnswer:
             stacked = tuple(np.stack(side) for side in sides)
-            return SumsAnswer(stacked, np.stack(given), mechanism, noise_scale)
+            return NoiseOfSums(mechanism, noise_scale).answer(stacked, np.stack(given))
 
         self.note(make, exact)
 
