@@ -13,7 +13,6 @@ from typing import Any, ClassVar, Self, final
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, is_regressor
-from sklearn.exceptions import NotFittedError
 from sklearn.metrics import check_scoring
 from sklearn.utils import (
     _safe_indexing,
@@ -611,12 +610,7 @@ class PrivateSearch(BudgetedEstimator, MetaEstimatorMixin, BaseEstimator, ABC):
     @property
     def n_features_in_(self) -> int:
         """Number of features of the best model."""
-        try:
-            check_is_fitted(self)
-        except NotFittedError as failure:
-            raise AttributeError(
-                f"{type(self).__name__} has no n_features_in_ before it is fitted."
-            ) from failure
+        _best_has("n_features_in_")(self)
         return self.best_estimator_.n_features_in_
 
     @property
