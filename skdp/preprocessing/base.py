@@ -28,7 +28,7 @@ from ..privacy.rows.bounded_rows import Rows
 from ..privacy.rows.dask_results import lazily, made_up
 from ..privacy.rows.dask_rows import is_collection
 from ..privacy.rows.privacy_units import PrivacyUnits
-from ..privacy.rows.reading import attempted, redacted, strict_checks
+from ..privacy.rows.reading import attempted, columns_of_table, redacted, strict_checks
 from ..privacy.rows.row_stores import resident_rows
 from ..problem.column_bounds import ColumnBounds
 from ..reporting.budget_warnings import warn_of_promise
@@ -98,6 +98,21 @@ class Transformer(BudgetedEstimator, OneToOneFeatureMixin, TransformerMixin, Bas
         # What pandas makes anew of a column may be read-only.
         entries = X.data if sp.issparse(X) else X
         return X.copy() if copy and not entries.flags.writeable else X
+
+    @final
+    def _checked_table(self, X: Any, *, reset: bool) -> list[np.ndarray]:
+        """Columns of a table, each of its own type; errors quote no entries."""
+        self._check_layout(X)
+        columns = columns_of_table(X)
+        # For names and the number of features.
+        redacted(validate_data, self, X, reset=reset, skip_check_array=True)
+        return columns
+
+    @final
+    def _name(self, j: Any) -> str:
+        """Name of a column in messages."""
+        names = getattr(self, "feature_names_in_", None)
+        return f"column {j}" if names is None else str(names[j])
 
     @final
     def _check_layout(self, X: Any) -> None:
