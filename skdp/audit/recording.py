@@ -10,9 +10,8 @@ and has to publish the same. If it does not, rows were read elsewhere than behin
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from math import inf
 from typing import Any, cast, final
 
 import numpy as np
@@ -276,25 +275,6 @@ class TapedSession:
                 scores = np.concatenate([-exact[arm], exact[arm]])
                 self._tape.note_choice(once, given[[arm]], scores)
         return given
-
-
-@dataclass(frozen=True)
-class Boundary:
-    """Differences between two runs in which every answer of the oracle was the same."""
-
-    #: Names of what differed.
-    differences: tuple[str, ...]
-
-    def epsilon(self, delta: float, failure: float) -> float:
-        """Infinity: it was published without any noise.
-
-        Parameters
-        ----------
-        delta, failure : float
-            Of no influence.
-        """
-        del delta, failure
-        return inf
 
 
 def differences(first: Any, second: Any, name: str = "") -> list[str]:

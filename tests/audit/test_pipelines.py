@@ -124,7 +124,7 @@ def check_leaks(result, *names):
     for name in names:
         assert any(name in part for part in result.leaks), result.leaks
     assert f"The boundary gives the row away: {result.leaks[0]}" in str(result)
-    assert result.to_dict()["differences"] == result.leaks
+    assert result.to_dict()["leaks"] == result.leaks
 
 
 def believed(step, monkeypatch):
