@@ -247,8 +247,10 @@ class ParallelComposition:
         ledger : Ledger
             Opened for these rows and no others.
         """
-        self.open(n_samples, ledger)
-        self.settle(ledger)
+        part = Part(self._stop, self._stop + n_samples)
+        self._receipts = [*self._receipts, _receipt(part, ledger)]
+        self._stop = part.stop
+        self._fold()
 
     def open(self, n_samples: int, ledger: Ledger) -> None:
         """Record the whole budget of the next part, which stands until the part is settled.
