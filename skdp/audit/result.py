@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field, replace
 from math import ceil, exp, inf
-from numbers import Real
 from typing import Any, cast
 
 import numpy as np
 from scipy.special import ndtr, ndtri
 
 from ..privacy.accounting import gdp
-from ..validation import shown
+from .audit_validation import check_confidence
 from .claims import Claim
 from .epsilon_bounds import Bound, Counts, best_threshold, count
 from .samples import SET_ASIDE, Samples
@@ -133,10 +132,7 @@ class AuditResult:
         confidence : float
             In (0, 1). Of many audits some will be wrong; give each its part of the failure.
         """
-        if not (isinstance(confidence, Real) and 0 < confidence < 1):
-            raise ValueError(
-                f"AuditResult.at needs a confidence in (0, 1), got {shown(confidence)}."
-            )
+        check_confidence("AuditResult.at", confidence)
         failure, least, level = 1 - confidence, inf, None
         if self.evidence is not None:
             least = self.evidence.bound(cast(Bound, self.bound), self.delta, failure)

@@ -28,6 +28,7 @@ import tempfile
 from collections.abc import Container, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
+from dataclasses import dataclass
 from pathlib import Path
 from secrets import token_hex
 from typing import Any, final
@@ -100,6 +101,7 @@ def tokens_of(model: Any) -> tuple[BudgetStore, ...]:
 
 
 @final
+@dataclass(frozen=True, eq=False)
 class Reservation:
     """Reservation of one run under all budgets that it counts against. Without any it does nothing.
 
@@ -119,21 +121,14 @@ class Reservation:
     - If one budget refuses a run that has not begun, none is charged for it.
     """
 
-    def __init__(
-        self,
-        key: str,
-        who: str,
-        budgets: list[BudgetStore],
-        carried: tuple[BudgetStore, ...] = (),
-    ) -> None:
-        self.key = key
-        self._who = who
-        self._budgets = budgets
-        self._carried = carried
+    key: str
+    who: str
+    budgets: list[BudgetStore]
+    carried: tuple[BudgetStore, ...] = ()
 
     def remember(self, model: Any) -> None:
         """Let the model know the run, so that it can go on, if there is a budget."""
-        if self._budgets:
+        if self.budgets:
             setattr(model, RUN, self.key)
 
     def reserve(self, most: SpendBound | Receipt, *, begins: bool) -> None:
@@ -147,10 +142,10 @@ class Reservation:
             If a budget would be exceeded, or was closed in the meantime.
         """
         # Under several budgets all have to agree before the run begins under any.
-        stages = (False, True) if begins and len(self._budgets) > 1 else (begins,)
+        stages = (False, True) if begins and len(self.budgets) > 1 else (begins,)
         try:
             for stage in stages:
-                for budget in self._budgets:
+                for budget in self.budgets:
                     self._reserve(budget, most, stage)
         except BaseException:
             self.cancel()
@@ -161,23 +156,23 @@ class Reservation:
         if _reserved.get(line) == most:
             return
         try:
-            copied = budget in self._carried
-            budget.reserve(self.key, self._who, most, begins=begins, copied=copied)
+            copied = budget in self.carried
+            budget.reserve(self.key, self.who, most, begins=begins, copied=copied)
         except FileNotFoundError:
-            raise _closed(self._who, budget) from None
+            raise _closed(self.who, budget) from None
         if begins:
             _reserved[line] = most
 
     def settle(self, receipt: Receipt) -> None:
         """Replace what is set aside by what was spent. After closing, what was set aside stays."""
-        for budget in self._budgets:
+        for budget in self.budgets:
             _reserved.pop((budget.path, self.key), None)
             with suppress(FileNotFoundError):
                 budget.settle(self.key, receipt)
 
     def cancel(self) -> None:
         """Give back what is set aside for a run that has not begun."""
-        for budget in self._budgets:
+        for budget in self.budgets:
             with suppress(FileNotFoundError):
                 budget.cancel(self.key)
 
