@@ -66,11 +66,6 @@ class Tape:
         self.recording = True
         self.divergence: str | None = None
 
-    @property
-    def data_sets(self) -> int:
-        """Number of data sets that were recorded or replayed to the end."""
-        return len(self._sides)
-
     def rewind(self) -> None:
         """Begin the replay of another data set."""
         self._sides.append([])
