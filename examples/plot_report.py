@@ -21,7 +21,7 @@ X, y = load_digits(return_X_y=True)
 X = normalize(X / 8 - 1)
 model = skdp.DPLogisticRegression(epsilon=1.0, delta=1e-5, data_norm=1.0, classes=range(10))
 report = skdp.report(model.fit(X, y))
-report
+print(report)
 
 # %%
 # Recompute the total

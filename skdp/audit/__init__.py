@@ -7,9 +7,8 @@ from .epsilon_bounds import (
     count,
     upper_limit,
 )
-from .likelihoods import GaussianAnswer, SumsAnswer, VertexAnswer, rows_of_noise
+from .likelihoods import GaussianAnswer, NoiseOfSums, VertexAnswer, covariance_of, rows_of_noise
 from .programs import FitProgram, released_numbers
-from .query_answers import covariance_of
 from .recording import DivergedError
 from .result import AuditResult
 
@@ -19,7 +18,7 @@ __all__ = [
     "DivergedError",
     "FitProgram",
     "GaussianAnswer",
-    "SumsAnswer",
+    "NoiseOfSums",
     "VertexAnswer",
     "audit",
     "audit_query",

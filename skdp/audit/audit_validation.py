@@ -13,7 +13,7 @@ from ..model_selection.base import PrivateSearch
 from ..privacy.adjacency import Adjacency
 from ..privacy.queries.base import Query
 from ..privacy.rows.base import RowStore
-from ..validation import shown, sized
+from ..validation import shown
 
 SEES = ("auto", "answers", "model", "queries")
 BOUNDS = ("auto", "clopper_pearson", "gaussian")
@@ -25,11 +25,9 @@ _LEAST_RUNS = 10
 
 def check_options(estimator: Any, *, runs: Any, calls: Any, confidence: float) -> None:
     """Refuse numbers outside their range, and what is no private estimator."""
-    _check_confidence("audit", confidence)
-    if runs is not None and not (isinstance(runs, Integral) and int(runs) >= _LEAST_RUNS):
-        raise ValueError(
-            f"audit needs at least {_LEAST_RUNS} runs, a whole number, got {shown(runs)}."
-        )
+    check_confidence("audit", confidence)
+    if runs is not None:
+        _check_runs("audit", runs)
     if calls is not None and not (isinstance(calls, Integral) and int(calls) >= 1):
         raise ValueError(f"audit needs at least 1 call, a whole number, got {shown(calls)}.")
     if isinstance(estimator, type) or not hasattr(estimator, "get_params"):
@@ -82,17 +80,22 @@ def check_query(
             raise TypeError(
                 f"{who} needs {name} to be of type {kind.__name__}, got {type(value).__name__}."
             )
-    if not isinstance(runs, Integral) or runs < _LEAST_RUNS:
-        raise ValueError(
-            f"{who} needs at least {_LEAST_RUNS} runs, a whole number, got {shown(runs)}."
-        )
-    _check_confidence(who, confidence)
+    _check_runs(who, runs)
+    check_confidence(who, confidence)
     widths = [rows.n_features for rows in stores]
     if widths[0] != widths[1]:
         raise ValueError(f"{who} needs data sets with the same features, got {widths} features.")
 
 
-def _check_confidence(who: str, confidence: Any) -> None:
+def _check_runs(who: str, runs: Any) -> None:
+    if not isinstance(runs, Integral) or runs < _LEAST_RUNS:
+        raise ValueError(
+            f"{who} needs at least {_LEAST_RUNS} runs, a whole number, got {shown(runs)}."
+        )
+
+
+def check_confidence(who: str, confidence: Any) -> None:
+    """Refuse what is no probability of being right."""
     real = isinstance(confidence, Real) and not isinstance(confidence, bool)
     if not real or not 0 < confidence < 1:
         raise ValueError(f"{who} needs a confidence in (0, 1), got {shown(confidence)}.")
@@ -106,16 +109,6 @@ def refuse_zero_out(other: Any, calls: int | None, *, bandit: bool) -> None:
             "and one call of fit: no row stands for nothing in a stream. Audit streams and bandits "
             "with adjacency='replace_one'."
         )
-
-
-def paired(other: Any) -> tuple[Any, Any]:
-    """The second data set, a pair like the first."""
-    if not isinstance(other, tuple | list) or len(other) != 2:
-        raise ValueError(
-            f"audit needs other=(X, y), rows and targets of a neighbour, got {sized(other)}; pass "
-            "other=(other_X, y) if rows alone differ."
-        )
-    return other[0], other[1]
 
 
 def arrays(X: Any, y: Any) -> tuple[Any, Any]:

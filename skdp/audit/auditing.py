@@ -25,22 +25,19 @@ from .audit_validation import (
     check_options,
     check_query,
     cut,
-    paired,
     refuse_zero_out,
     searches,
 )
 from .claims import Claim, adjacency_of, calculus_for
-from .likelihoods import Answer
+from .likelihoods import Answer, answer_to
 from .neighbours import (
-    check_neighbours,
     replayed,
-    rows_of_a_unit,
-    units_of_other,
+    rows_in_question,
+    second_of,
     winners_of,
     with_units,
 )
 from .programs import BanditProgram, FitProgram, Program
-from .query_answers import answer_to
 from .result import AuditResult, bounded, leaking
 from .samples import Sees, fresh_ratios, ratios_of_queries, samples_of_runs
 
@@ -187,14 +184,12 @@ def audit(
     check_kind(estimator, sees=sees, calls=calls, adjacency=adjacency)
     params = dict(fit_params or {})
     labels = params.pop("privacy_unit", None)
-    data = arrays(X, y)
+    data: tuple[Any, ...] = arrays(X, y)
     if labels is not None:
         if calls is not None or isinstance(estimator, DPContextualBandit):
             raise ValueError("audit needs runs of fit with privacy_unit, without calls.")
         data = with_units(data, labels)
-        other = None if other is None else units_of_other(other, data)
-    elif other is not None:
-        other = arrays(*paired(other))
+    other = None if other is None else second_of(other, data)
     bandit, zero_out = isinstance(estimator, DPContextualBandit), adjacency == "zero_out"
     if zero_out:
         refuse_zero_out(other, calls, bandit=bandit)
@@ -206,11 +201,7 @@ def audit(
             f"{'no ' if other is None else ''}other data."
         )
     parts = cut(len(data[1]), calls)
-    rows = np.array([row])
-    if labels is not None:
-        rows = rows_of_a_unit(data, other, row)
-    elif other is not None:
-        rows = np.array([check_neighbours(data, other)])
+    rows = rows_in_question(data, other, row)
     program: Program
     if bandit:
         assert other is not None

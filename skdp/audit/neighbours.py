@@ -33,84 +33,75 @@ _LONG = 1e3
 _RANDOM = 8
 
 
-def differing_rows(data: tuple[Any, Any], other: tuple[Any, Any]) -> np.ndarray:
-    """The rows in which two data sets of the same shape differ."""
-    (X, y, *_), (other_X, other_y, *_) = data, other
-    if X.shape != other_X.shape or y.shape != other_y.shape:
-        raise ValueError(
-            f"audit needs other data of the same shape, got X of shape {other_X.shape} for "
-            f"{X.shape} and y of shape {other_y.shape} for {y.shape}."
-        )
-    if sp.issparse(X):
-        changed = np.diff(sp.csr_array(sp.csr_array(X) - sp.csr_array(other_X)).indptr) > 0
-    else:
-        changed = (np.asarray(other_X) != np.asarray(X)).any(axis=1)
-    targets = (y != other_y).reshape(len(y), -1).any(axis=1)
-    return np.flatnonzero(changed | targets)
-
-
-def check_neighbours(data: tuple[Any, Any], other: tuple[Any, Any]) -> int:
-    """The row in which two data sets differ."""
-    rows = differing_rows(data, other)
-    if rows.size != 1:
-        raise ValueError(
-            f"audit needs neighbours, which differ in one row, got data that differ in {rows.size} "
-            "rows."
-        )
-    return int(rows[0])
-
-
 def with_units(data: tuple[Any, Any], labels: Any) -> tuple[Any, ...]:
     """The data set with the labels of the privacy units of its rows."""
     PrivacyUnits.of(labels).check(*data)
     return (*data, np.asarray(labels))
 
 
-def units_of_other(other: Any, data: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The second data set, with labels of its own or those of the first."""
-    if not isinstance(other, tuple | list) or len(other) not in (2, 3):
+def second_of(other: Any, data: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The second data set, like the first; labels of units are its own or those of the first.
+
+    Parameters
+    ----------
+    other : tuple
+        ``(X, y)``, and the labels of privacy units if it has others.
+    data : tuple
+        The first data set, with labels if units are protected.
+    """
+    if not isinstance(other, tuple | list) or len(other) not in (2, len(data)):
+        labelled = " or (X, y, privacy_unit)" * (len(data) > 2)
         raise ValueError(
-            "audit needs other=(X, y) or (X, y, privacy_unit) with privacy_unit, got "
-            f"{sized(other)}."
+            f"audit needs other=(X, y){labelled}, rows and targets of a neighbour, got "
+            f"{sized(other)}; pass other=(other_X, y) if rows alone differ."
         )
-    X, y, labels = (*other, data[2])[:3]
-    return with_units(arrays(X, y), labels)
+    found = arrays(other[0], other[1])
+    return found if len(data) == 2 else with_units(found, (*other, data[2])[2])
 
 
-def rows_of_a_unit(data: tuple[Any, ...], other: tuple[Any, ...] | None, row: int) -> np.ndarray:
-    """The rows of the first data set that belong to the privacy unit in question.
+def rows_in_question(data: tuple[Any, ...], other: tuple[Any, ...] | None, row: int) -> np.ndarray:
+    """The rows of the first data set in which neighbours differ.
 
     Parameters
     ----------
     data : tuple
-        ``(X, y, privacy_unit)``.
+        ``(X, y)``, where each row is a unit by itself, or ``(X, y, privacy_unit)``.
     other : tuple or None
         Of a neighbour, if one is given, whose unit is the one in which they differ.
     row : int
         A row of the unit, if none is given.
     """
-    labels = data[2]
+    labels = _labels(data)
     if other is None:
         return np.flatnonzero(labels == labels[row])
     here, there = _by_unit(data), _by_unit(other)
     differ = [key for key in here if key not in there or not _same(here[key], there[key])]
     more = [key for key in there if key not in here]
     if len(here) != len(there) or len(differ) != 1 or len(more) > 1:
+        one, all_ = "the rows of one privacy unit", "units"
+        if len(data) == 2:
+            one, all_ = "one row", "rows"
         raise ValueError(
-            "audit needs neighbours, which differ in the rows of one privacy unit, got data that "
-            f"differ in {len(differ) + len(more)}, with {len(here)} and {len(there)} units."
+            f"audit needs neighbours, which differ in {one}, got data of shapes {data[0].shape} "
+            f"and {other[0].shape} that differ in {len(differ) + len(more)} {all_}, with "
+            f"{len(here)} and {len(there)}."
         )
     return np.flatnonzero(np.array([key == differ[0] for key in labels.tolist()]))
 
 
+def _labels(data: tuple[Any, ...]) -> np.ndarray:
+    """Labels of the units of rows: their places, if each row is a unit by itself."""
+    return data[2] if len(data) > 2 else np.arange(len(data[1]))
+
+
 def _by_unit(data: tuple[Any, ...]) -> dict[Any, tuple[np.ndarray, np.ndarray]]:
     """Rows and targets of each unit, in their order."""
-    X, y, labels = data
+    X, y = data[:2]
     if hasattr(X, "iloc"):
         X = X.to_numpy()
     X = X.toarray() if sp.issparse(X) else X
     places: dict[Any, list[int]] = {}
-    for i, label in enumerate(labels.tolist()):
+    for i, label in enumerate(_labels(data).tolist()):
         places.setdefault(label, []).append(i)
     return {label: (X[rows], y[rows]) for label, rows in places.items()}
 

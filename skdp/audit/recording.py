@@ -10,9 +10,8 @@ and has to publish the same. If it does not, rows were read elsewhere than behin
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from math import inf
 from typing import Any, cast, final
 
 import numpy as np
@@ -36,8 +35,14 @@ from ..privacy.rows.base import ResidentRows, RowStore
 from ..privacy.streams.stream_plan import StreamRequest
 from ..privacy.streams.stream_session import StreamAnswers, StreamOpening
 from ..problem.bandit_problem import BanditProblem
-from .likelihoods import Answer, GaussianAnswer, SumsAnswer, UnknownLikelihoodError, VertexAnswer
-from .query_answers import answer_to
+from .likelihoods import (
+    Answer,
+    GaussianAnswer,
+    NoiseOfSums,
+    UnknownLikelihoodError,
+    VertexAnswer,
+    answer_to,
+)
 
 # Makes an answer of what it comes to under each data set.
 Maker = Callable[[tuple[Any, ...]], Answer]
@@ -60,11 +65,6 @@ class Tape:
         self.streams: set[str] = set()
         self.recording = True
         self.divergence: str | None = None
-
-    @property
-    def data_sets(self) -> int:
-        """Number of data sets that were recorded or replayed to the end."""
-        return len(self._sides)
 
     def rewind(self) -> None:
         """Begin the replay of another data set."""
@@ -119,9 +119,9 @@ class Tape:
     ) -> None:
         """Note the running sums of a stream, in lists that grow with it."""
 
-        def make(sides: tuple[list[np.ndarray], ...]) -> SumsAnswer:
+        def make(sides: tuple[list[np.ndarray], ...]) -> GaussianAnswer:
             stacked = tuple(np.stack(side) for side in sides)
-            return SumsAnswer(stacked, np.stack(given), mechanism, noise_scale)
+            return NoiseOfSums(mechanism, noise_scale).answer(stacked, np.stack(given))
 
         self.note(make, exact)
 
@@ -270,25 +270,6 @@ class TapedSession:
                 scores = np.concatenate([-exact[arm], exact[arm]])
                 self._tape.note_choice(once, given[[arm]], scores)
         return given
-
-
-@dataclass(frozen=True)
-class Boundary:
-    """Differences between two runs in which every answer of the oracle was the same."""
-
-    #: Names of what differed.
-    differences: tuple[str, ...]
-
-    def epsilon(self, delta: float, failure: float) -> float:
-        """Infinity: it was published without any noise.
-
-        Parameters
-        ----------
-        delta, failure : float
-            Of no influence.
-        """
-        del delta, failure
-        return inf
 
 
 def differences(first: Any, second: Any, name: str = "") -> list[str]:

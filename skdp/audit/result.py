@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field, replace
 from math import ceil, exp, inf
-from numbers import Real
 from typing import Any, cast
 
 import numpy as np
 from scipy.special import ndtr, ndtri
 
 from ..privacy.accounting import gdp
-from ..validation import shown
+from .audit_validation import check_confidence
 from .claims import Claim
 from .epsilon_bounds import Bound, Counts, best_threshold, count
-from .recording import Boundary
 from .samples import SET_ASIDE, Samples
 
 # For each view: what was looked at, and what that does not try.
@@ -76,11 +74,14 @@ class AuditResult:
         Whether the claim is one of Gaussian DP, whose trade-off curve is the claimed one then.
     observed : ndarray of shape (k, 2)
         Shares of false positives and of false negatives at several thresholds.
-    evidence : Counts or Boundary
-        How often which error was made at the threshold of the bound, or what differed at the
-        boundary.
+    evidence : Counts or None
+        How often which error was made at the threshold of the bound; None if there are ``leaks``.
     mu_lower_bound : float, optional
         Lower bound on mu of Gaussian DP, if that is what was bounded.
+    leaks : tuple of str, optional
+        Names of what the row changes beside the answers, where it must change nothing. A fit on the
+        second data set was given the very answers of a fit on the first, and yet asked, published
+        or warned of something else: the row is public, whatever the noise.
     """
 
     epsilon_lower_bound: float
@@ -93,17 +94,9 @@ class AuditResult:
     runs: int
     gaussian: bool
     observed: np.ndarray = field(repr=False)
-    evidence: Counts | Boundary
+    evidence: Counts | None
     mu_lower_bound: float | None = None
-
-    @property
-    def leaks(self) -> tuple[str, ...]:
-        """Names of what the row changes beside the answers, where it must change nothing.
-
-        A fit on the second data set was given the very answers of a fit on the first, and yet
-        asked, published or warned of something else: the row is public, whatever the noise.
-        """
-        return self.evidence.differences if isinstance(self.evidence, Boundary) else ()
+    leaks: tuple[str, ...] = ()
 
     @property
     def looked_at(self) -> str:
@@ -129,7 +122,7 @@ class AuditResult:
         names = [name for name in self.__dataclass_fields__ if name not in skipped]
         found = {name: getattr(self, name) for name in names}
         found |= {"ratio": self.ratio, "refuted": self.refuted, "looked_at": self.looked_at}
-        return found | asdict(self.evidence)
+        return found | (asdict(self.evidence) if self.evidence else {})
 
     def at(self, confidence: float) -> AuditResult:
         """Result with the same evidence, bounded with another confidence.
@@ -139,14 +132,9 @@ class AuditResult:
         confidence : float
             In (0, 1). Of many audits some will be wrong; give each its part of the failure.
         """
-        if not (isinstance(confidence, Real) and 0 < confidence < 1):
-            raise ValueError(
-                f"AuditResult.at needs a confidence in (0, 1), got {shown(confidence)}."
-            )
-        failure, level = 1 - confidence, None
-        if isinstance(self.evidence, Boundary):
-            least = self.evidence.epsilon(self.delta, failure)
-        else:
+        check_confidence("AuditResult.at", confidence)
+        failure, least, level = 1 - confidence, inf, None
+        if self.evidence is not None:
             least = self.evidence.bound(cast(Bound, self.bound), self.delta, failure)
             if self.bound == "gaussian":
                 level = self.evidence.mu(failure)
@@ -195,7 +183,8 @@ def leaking(found: list[str], claim: Claim, adjacency: str, confidence: float) -
         runs=1,
         gaussian=claim.gaussian,
         observed=np.array([[0.0, 1.0], [0.0, 0.0], [1.0, 0.0]]),
-        evidence=Boundary(tuple(found)),
+        evidence=None,
+        leaks=tuple(found),
     )
 
 

@@ -13,9 +13,7 @@ from typing import Any, ClassVar, Self, final
 import numpy as np
 import scipy.sparse as sp
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, is_regressor
-from sklearn.exceptions import NotFittedError
 from sklearn.metrics import check_scoring
-from sklearn.pipeline import Pipeline
 from sklearn.utils import (
     _safe_indexing,
     assert_all_finite,
@@ -58,7 +56,16 @@ from ..reporting.progress_bar import with_progress
 from ..reporting.receipts import FOUND_BY, Receipt, SpendBound
 from ..validation import check_parameters, shown
 from .accounts import SearchAccount, account_for
-from .candidates import Candidate, Candidates, adjacency_of, check_steps, private_steps, silence
+from .candidates import (
+    Candidate,
+    Candidates,
+    adjacency_of,
+    check_steps,
+    last_step,
+    private_steps,
+    silence,
+    spaces_of,
+)
 from .trials import TrainingRows, Trial, idle_model, perform, public_score, row_score
 
 # Models that are worth choosing between differ by less, as a share of the range of scores.
@@ -81,10 +88,6 @@ def _best_has(name: str) -> Callable[[Any], bool]:
         return True
 
     return check
-
-
-def _last_step(estimator: Any) -> Any:
-    return estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
 
 
 class PrivateSearch(BudgetedEstimator, MetaEstimatorMixin, BaseEstimator, ABC):
@@ -176,6 +179,9 @@ class PrivateSearch(BudgetedEstimator, MetaEstimatorMixin, BaseEstimator, ABC):
         "n_jobs": [None, Integral],
         "random_state": ["random_state", np.random.Generator],
     }
+
+    # Name of the parameter that says what is searched over.
+    _space: ClassVar[str]
 
     estimator: Any
     epsilon: float
@@ -284,9 +290,10 @@ class PrivateSearch(BudgetedEstimator, MetaEstimatorMixin, BaseEstimator, ABC):
         """The neighbouring relation of the guarantee, which is that of the private steps."""
         return adjacency_of(self.estimator)
 
-    @abstractmethod
+    @final
     def _spaces(self) -> list[dict[str, Any]]:
         """Parts of the space, each with lists of values, or distributions, by name."""
+        return spaces_of(type(self).__name__, self._space, getattr(self, self._space))
 
     @abstractmethod
     def _trials(self) -> NumberOfTrials | int:
@@ -365,7 +372,7 @@ class PrivateSearch(BudgetedEstimator, MetaEstimatorMixin, BaseEstimator, ABC):
                 f"{who} needs classifiers for {asked_for}, got a regressor, whose predictions "
                 "equal no target. Use 'neg_mean_squared_error' or 'neg_mean_absolute_error'."
             )
-        of_times = any(isinstance(_last_step(made), DPHazardRegressor) for made in stand_ins)
+        of_times = any(isinstance(last_step(made), DPHazardRegressor) for made in stand_ins)
         if of_times and not (self._public or callable(self.scoring)):
             raise ValueError(
                 f"{who} needs public rows for scores of times to an event, validation=(X, y), "
@@ -432,9 +439,7 @@ class PrivateSearch(BudgetedEstimator, MetaEstimatorMixin, BaseEstimator, ABC):
             raise ValueError(f"{who} requires y to be passed, but the target y is None.")
         if any(np.isscalar(given) or getattr(given, "ndim", 1) == 0 for given in (X, y)):
             raise ValueError(f"{who} needs rows and as many targets, got a scalar.")
-        last = (
-            self.estimator.steps[-1][1] if isinstance(self.estimator, Pipeline) else self.estimator
-        )
+        last = last_step(self.estimator)
         if isinstance(last, PrivateLinearModel):
             y = last._flat(y)
         X, y = redacted(indexable, X, y)
@@ -509,7 +514,7 @@ class PrivateSearch(BudgetedEstimator, MetaEstimatorMixin, BaseEstimator, ABC):
         if self._public:
             scorer = check_scoring(self.estimator, self.scoring)
             return partial(public_score, scorer, *self._public_rows())
-        bounds = getattr(_last_step(self.estimator), "target_bounds", None)
+        bounds = getattr(last_step(self.estimator), "target_bounds", None)
         score = row_score(who, self.scoring, self.score_range, self.estimator, bounds)
         if held is not None:
             X, y = _safe_indexing(X, held), _safe_indexing(y, held)
@@ -605,12 +610,7 @@ class PrivateSearch(BudgetedEstimator, MetaEstimatorMixin, BaseEstimator, ABC):
     @property
     def n_features_in_(self) -> int:
         """Number of features of the best model."""
-        try:
-            check_is_fitted(self)
-        except NotFittedError as failure:
-            raise AttributeError(
-                f"{type(self).__name__} has no n_features_in_ before it is fitted."
-            ) from failure
+        _best_has("n_features_in_")(self)
         return self.best_estimator_.n_features_in_
 
     @property

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from sklearn import get_config
 from sklearn.base import OneToOneFeatureMixin, clone
-from sklearn.model_selection import ParameterGrid
+from sklearn.model_selection import ParameterGrid, ParameterSampler
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer
 from sklearn.utils import check_array
@@ -310,7 +310,7 @@ class Candidates:
             If labels are not among the classes, or targets of a regression are no finite numbers,
             or those of counts are negative.
         """
-        last = made.steps[-1][1] if isinstance(made, Pipeline) else made
+        last = last_step(made)
         if isinstance(last, PrivateLinearModel):
             check_parameters(last)
             with strict_checks():
@@ -383,17 +383,56 @@ class Candidates:
             )
 
 
-def made_of(kind: Callable[..., Any], *args: Any, **options: Any) -> Any:
-    """Set of candidates, a ParameterGrid or ParameterSampler; None if these values make none.
+def spaces_of(who: str, name: str, given: Any) -> list[dict[str, Any]]:
+    """Parts of the space that a parameter of a search gives, in the words of scikit-learn.
 
-    Errors of scikit-learn's would quote the values.
+    Parameters
+    ----------
+    who : str
+        Name of the search.
+    name : {'param_grid', 'param_distributions'}
+        Name of the parameter.
+    given : object
+        Its value.
+
+    Raises
+    ------
+    ValueError
+        If that is no dict of values, or no list of such dicts, or leaves nothing to choose from.
     """
     try:
-        return kind(*args, **options)
+        made = ParameterGrid(given) if name == "param_grid" else ParameterSampler(given, 1)
     except MemoryError:
         raise
     except Exception:
-        return None
+        # What scikit-learn says would quote the values.
+        made = None
+    if made is None:
+        drawn = " or a distribution" * (name == "param_distributions")
+        raise ValueError(
+            f"{who} needs {name} to be a dict with a list of values{drawn} for each parameter, or "
+            f"a list of such dicts, got {shown(given)}."
+        )
+    spaces = list(getattr(made, name))
+    # Distributions have no length.
+    empty = [n for s in spaces for n, v in s.items() if not hasattr(v, "rvs") and not len(v)]
+    if empty or not spaces:
+        raise ValueError(
+            f"{who} needs something to choose from in {name}, got "
+            f"{'no values for ' + ', '.join(map(repr, empty)) if empty else 'an empty list'}."
+        )
+    return spaces
+
+
+def last_step(estimator: Any) -> Any:
+    """The last step of a pipeline, and any other estimator itself.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Fitted or not.
+    """
+    return estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
 
 
 def _outlines(spaces: list[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -11,9 +11,8 @@ from sklearn.model_selection import ParameterGrid, ParameterSampler
 from sklearn.utils._param_validation import Interval
 
 from ..reporting.number_of_trials import NumberOfTrials
-from ..validation import SEARCHES, keep_parameters, shown, with_advice
+from ..validation import SEARCHES, keep_parameters, with_advice
 from .base import PrivateSearch
-from .candidates import made_of
 
 
 @final
@@ -78,6 +77,7 @@ class DPRandomizedSearchCV(PrivateSearch):
         "param_distributions": [dict, list],
         "n_iter": [Interval(Real, 1, 1e4, closed="both")],
     }
+    _space = "param_distributions"
 
     @with_advice(SEARCHES)
     def __init__(
@@ -97,24 +97,6 @@ class DPRandomizedSearchCV(PrivateSearch):
         random_state: Any = None,
     ) -> None:
         keep_parameters(self, locals())
-
-    def _spaces(self) -> list[dict[str, Any]]:
-        sampler = made_of(ParameterSampler, self.param_distributions, 1, random_state=0)
-        if sampler is None:
-            raise ValueError(
-                f"{type(self).__name__} needs param_distributions to be a dict with a list of "
-                "values or a distribution for each parameter, or a list of such dicts, got "
-                f"{shown(self.param_distributions)}."
-            )
-        spaces = list(sampler.param_distributions)
-        # Distributions have no length.
-        empty = [n for s in spaces for n, v in s.items() if not hasattr(v, "rvs") and not len(v)]
-        if empty or not spaces:
-            raise ValueError(
-                f"{type(self).__name__} needs something to choose from in param_distributions, got "
-                f"{'no values for ' + ', '.join(map(repr, empty)) if empty else 'an empty list'}."
-            )
-        return spaces
 
     def _trials(self) -> NumberOfTrials:
         return NumberOfTrials(float(self.n_iter))
@@ -163,6 +145,7 @@ class DPGridSearchCV(PrivateSearch):
         "n_iter": [None, Interval(Real, 1, 1e4, closed="both")],
         "exhaustive": ["boolean"],
     }
+    _space = "param_grid"
 
     @with_advice(SEARCHES)
     def __init__(
@@ -183,22 +166,6 @@ class DPGridSearchCV(PrivateSearch):
         random_state: Any = None,
     ) -> None:
         keep_parameters(self, locals())
-
-    def _spaces(self) -> list[dict[str, Any]]:
-        grid = made_of(ParameterGrid, self.param_grid)
-        if grid is None:
-            raise ValueError(
-                f"{type(self).__name__} needs param_grid to be a dict with a list of values for "
-                "each parameter, none of them empty, or a list of such dicts, got "
-                f"{shown(self.param_grid)}."
-            )
-        spaces = list(grid.param_grid)
-        if not spaces:
-            raise ValueError(
-                f"{type(self).__name__} needs something to choose from in param_grid, got an empty "
-                "list."
-            )
-        return spaces
 
     def _trials(self) -> NumberOfTrials | int:
         points = len(ParameterGrid(self.param_grid))

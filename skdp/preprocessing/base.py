@@ -28,13 +28,13 @@ from ..privacy.rows.bounded_rows import Rows
 from ..privacy.rows.dask_results import lazily, made_up
 from ..privacy.rows.dask_rows import is_collection
 from ..privacy.rows.privacy_units import PrivacyUnits
-from ..privacy.rows.reading import attempted, redacted, strict_checks
+from ..privacy.rows.reading import attempted, columns_of_table, redacted, strict_checks
 from ..privacy.rows.row_stores import resident_rows
 from ..problem.column_bounds import ColumnBounds
 from ..reporting.budget_warnings import warn_of_promise
-from ..reporting.open_budgets import BudgetedEstimator, Rollback, reservation_for
+from ..reporting.open_budgets import BudgetedEstimator, Rollback, charged, reservation_for
 from ..reporting.privacy_ledger import PrivacyLedger
-from ..reporting.receipts import Receipt, SpendBound
+from ..reporting.receipts import SpendBound
 from ..validation import INFINITE, check_parameters, one_of, telling_sizes
 
 
@@ -98,6 +98,21 @@ class Transformer(BudgetedEstimator, OneToOneFeatureMixin, TransformerMixin, Bas
         # What pandas makes anew of a column may be read-only.
         entries = X.data if sp.issparse(X) else X
         return X.copy() if copy and not entries.flags.writeable else X
+
+    @final
+    def _checked_table(self, X: Any, *, reset: bool) -> list[np.ndarray]:
+        """Columns of a table, each of its own type; errors quote no entries."""
+        self._check_layout(X)
+        columns = columns_of_table(X)
+        # For names and the number of features.
+        redacted(validate_data, self, X, reset=reset, skip_check_array=True)
+        return columns
+
+    @final
+    def _name(self, j: Any) -> str:
+        """Name of a column in messages."""
+        names = getattr(self, "feature_names_in_", None)
+        return f"column {j}" if names is None else str(names[j])
 
     @final
     def _check_layout(self, X: Any) -> None:
@@ -370,22 +385,9 @@ class PrivateTransformer(Transformer, ABC):
         self._forget(("n_features_in_", "feature_names_in_"))
         self.delta_, self.privacy_unit_ = terms.delta, str(unit)
         self._adjacency = terms.adjacency
-        # Until there is more to say, the whole budget counts as spent.
-        self.privacy_spent_ = PrivacySpent(ledger.epsilon, ledger.delta)
-        self.privacy_ledger_ = PrivacyLedger()
-        try:
+        who = f"{type(self).__name__}.fit"
+        with charged(self, ledger, charge, who, "; see privacy_ledger_"):
             self._learn(oracle, rows.n_samples)
-        except BaseException as failure:
-            spent = ledger.spent()
-            failure.add_note(
-                f"{type(self).__name__}.fit stopped after spending epsilon={spent.epsilon:.6g} at "
-                f"delta={spent.delta:.6g}; see privacy_ledger_."
-            )
-            raise
-        finally:
-            self.privacy_spent_ = ledger.spent()
-            self.privacy_ledger_ = PrivacyLedger(ledger.receipt())
-            charge.settle(Receipt.of(self))
         self.n_samples_seen_ = rows.n_samples
         return self
 

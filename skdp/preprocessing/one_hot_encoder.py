@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils import check_array
 from sklearn.utils._param_validation import Interval
-from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from ..exceptions import warn_user
 from ..privacy.accounting.calculus import Calculus, GaussianDP, PureDP
@@ -27,7 +27,7 @@ from ..privacy.rows.category_rows import (
     value_of,
 )
 from ..privacy.rows.privacy_units import PrivacyUnits
-from ..privacy.rows.reading import attempted, columns_of_table, redacted, strict_checks
+from ..privacy.rows.reading import attempted, redacted, strict_checks
 from ..validation import ENCODERS, keep_parameters, one_of, shown, with_advice
 from .base import PrivateTransformer
 from .column_categories import (
@@ -263,11 +263,8 @@ class DPOneHotEncoder(PrivateTransformer):
         return GaussianDP() if listed else calculus_of_categories(delta)
 
     def _checked(self, X: Any, *, reset: bool, copy: bool = False) -> list[np.ndarray]:
-        self._check_layout(X)
-        columns = columns_of_table(X)
-        # For names and the number of features.
-        redacted(validate_data, self, X, reset=reset, skip_check_array=True)
-        return columns
+        del copy
+        return self._checked_table(X, reset=reset)
 
     def _stored(self, checked: Any, y: Any, units: PrivacyUnits | None) -> RowStore:
         del y
@@ -357,10 +354,6 @@ class DPOneHotEncoder(PrivateTransformer):
             largest = sorted(found, key=lambda one: -one[1])[:most]
             found = [one for one in found if one in largest]
         return [category for category, _ in found], np.array([count for _, count in found])
-
-    def _name(self, j: int) -> str:
-        names = getattr(self, "feature_names_in_", None)
-        return f"column {j}" if names is None else str(names[j])
 
     @property
     def _rules_taken(self) -> list[str]:

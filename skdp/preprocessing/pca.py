@@ -9,10 +9,8 @@ import numpy as np
 from sklearn.decomposition import PCA
 from sklearn.utils._param_validation import Interval
 
-from ..validation import SCALERS, keep_parameters, with_advice
-from .private_components import ComponentsLearner
-
-_EXACT = "Components are the eigenvectors of private second moments: leave it out."
+from ..validation import keep_parameters, with_advice
+from .private_components import ComponentsLearner, components_advice
 
 
 @final
@@ -86,19 +84,10 @@ class DPPCA(ComponentsLearner):
     noise_variance_: float
 
     @with_advice(
-        {
-            **SCALERS,
-            **dict.fromkeys(
-                (
-                    "svd_solver",
-                    "tol",
-                    "iterated_power",
-                    "n_oversamples",
-                    "power_iteration_normalizer",
-                ),
-                _EXACT,
-            ),
-        }
+        components_advice(
+            *("svd_solver", "tol", "iterated_power", "n_oversamples"),
+            "power_iteration_normalizer",
+        )
     )
     def __init__(
         self,

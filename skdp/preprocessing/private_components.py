@@ -15,6 +15,7 @@ from ..problem.bounds import RowBounds
 from ..problem.column_bounds import ColumnScaling
 from ..problem.losses import Squared
 from ..problem.problem import Problem
+from ..validation import SCALERS
 from .base import Invertible
 from .column_ranges import private_column_moments
 from .ranged_transformer import RangedTransformer
@@ -32,6 +33,18 @@ _SMALL = 0.05
 _LEARNED = "components_", "explained_variance_", "explained_variance_ratio_", "singular_values_"
 # More features have second moments that nothing can be done with.
 _MOST_FEATURES = 4096
+
+
+def components_advice(*names: str) -> dict[str, str]:
+    """Advice on parameters of scikit-learn's that say how exact components are computed.
+
+    Parameters
+    ----------
+    *names : str
+        The parameters.
+    """
+    exact = "Components are the eigenvectors of private second moments: leave it out."
+    return {**SCALERS, **dict.fromkeys(names, exact)}
 
 
 class ComponentsLearner(Invertible, RangedTransformer, ABC):

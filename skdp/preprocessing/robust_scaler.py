@@ -7,7 +7,7 @@ from typing import Any, ClassVar, final
 import numpy as np
 from scipy.special import ndtri
 
-from ..problem.column_bounds import ColumnBounds, ColumnScaling
+from ..problem.column_bounds import ColumnScaling
 from ..validation import PAIR, SCALERS, check_numbers, keep_parameters, shown, with_advice
 from .column_quantiles import ColumnDistributions, QuantileLearner
 from .scaler import Scaler, scaling_within
@@ -120,10 +120,8 @@ class DPRobustScaler(Scaler, QuantileLearner):
 
     def _publish(self, distributions: ColumnDistributions) -> None:
         first, last = self._shares()
-        low, median, high = distributions.quantiles(np.array(sorted([first, 0.5, last])))
-        if not first < 0.5 < last:
-            low, high = distributions.quantiles(np.array([first, last]))
-            median = distributions.quantiles(np.array([0.5]))[0]
+        low, high = distributions.quantiles(np.array([first, last]))
+        (median,) = distributions.quantiles(np.array([0.5]))
         self.center_ = median if self.with_centering else None
         self.scale_ = None
         if self.with_scaling:
@@ -134,6 +132,5 @@ class DPRobustScaler(Scaler, QuantileLearner):
                 self.scale_ /= ndtri(last) - ndtri(first)
 
     def _map(self, n_features: int) -> ColumnScaling:
-        factor = np.ones(n_features) if self.scale_ is None else 1.0 / self.scale_
-        bounds = ColumnBounds(*self.bounds_) if self.clip else None
-        return scaling_within(factor, self.center_, bounds)
+        scale = np.ones(n_features) if self.scale_ is None else self.scale_
+        return scaling_within(scale, self.center_, self.bounds_ if self.clip else None)

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..privacy.rows.bounded_rows import Rows
 from ..privacy.rows.reading import strict_checks
-from ..problem.column_bounds import ColumnBounds, ColumnScaling
+from ..problem.column_bounds import ColumnScaling
 from ..validation import check_numbers, shown
 from .base import Transformer
 
@@ -82,23 +82,24 @@ class Scaler(Transformer, ABC):
 
 
 def scaling_within(
-    factor: np.ndarray, shift: np.ndarray | None, bounds: ColumnBounds | None
+    scale: np.ndarray, shift: np.ndarray | None, bounds: tuple[np.ndarray, np.ndarray] | None
 ) -> ColumnScaling:
     """The map that centres and scales features and, within bounds, holds them to these.
 
     Parameters
     ----------
-    factor : ndarray of shape (d,)
-        What features are multiplied by.
+    scale : ndarray of shape (d,)
+        What features are divided by.
     shift : ndarray of shape (d,), optional
         What is taken off before. Without it zeros stay zeros: an interval without zero is
         widened up to it.
-    bounds : ColumnBounds, optional
-        Intervals of the features.
+    bounds : tuple of ndarray, optional
+        Low and high ends of the features.
     """
+    factor = 1.0 / scale
     if bounds is None:
         return ColumnScaling(factor, shift)
-    low, high = bounds.low, bounds.high
+    low, high = bounds
     if shift is None:
         return ColumnScaling(
             factor, None, (np.minimum(low, 0) * factor, np.maximum(high, 0) * factor)

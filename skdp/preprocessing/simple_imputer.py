@@ -7,7 +7,7 @@ from typing import Any, ClassVar, final
 import numpy as np
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import Pipeline
-from sklearn.utils.validation import _check_feature_names_in, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from ..exceptions import warn_user
 from ..privacy.accounting.calculus import Calculus, GaussianDP
@@ -16,7 +16,6 @@ from ..privacy.oracle_factory import PrivacyTerms
 from ..privacy.rows.base import RowStore
 from ..privacy.rows.category_rows import MISSING, CategoryRows, coded_categories, value_of
 from ..privacy.rows.privacy_units import PrivacyUnits
-from ..privacy.rows.reading import columns_of_table, redacted
 from ..problem.column_bounds import ColumnBounds, ColumnScaling
 from ..validation import IMPUTERS, keep_parameters, one_of, with_advice
 from .bounds_scaler import BoundsScaler
@@ -213,11 +212,7 @@ class DPSimpleImputer(RangedTransformer):
     def _checked(self, X: Any, *, reset: bool, copy: bool = False) -> Any:
         if self._of_numbers:
             return super()._checked(X, reset=reset, copy=copy)
-        self._check_layout(X)
-        columns = columns_of_table(X)
-        # For names and the number of features.
-        redacted(validate_data, self, X, reset=reset, skip_check_array=True)
-        return columns
+        return self._checked_table(X, reset=reset)
 
     def _stored(self, checked: Any, y: Any, units: PrivacyUnits | None) -> RowStore:
         if self._of_numbers:
@@ -291,9 +286,7 @@ class DPSimpleImputer(RangedTransformer):
         return out
 
     def _warn_of_unseen(self, seen: np.ndarray, instead: str) -> None:
-        names = getattr(self, "feature_names_in_", None)
-        unseen = [f"column {j}" if names is None else str(names[j]) for j in np.flatnonzero(~seen)]
-        if unseen:
+        if unseen := [self._name(j) for j in np.flatnonzero(~seen)]:
             warn_user(
                 f"DPSimpleImputer sees no value beside the noise in {', '.join(unseen)}, where "
                 f"{instead} is filled in. Leave these columns out, or pass a larger epsilon.",

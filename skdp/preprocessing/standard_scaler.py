@@ -7,7 +7,7 @@ from typing import Any, ClassVar, final
 import numpy as np
 
 from ..privacy.oracle import Oracle
-from ..problem.column_bounds import ColumnBounds, ColumnScaling
+from ..problem.column_bounds import ColumnScaling
 from ..validation import SCALERS, keep_parameters, with_advice
 from .column_ranges import private_column_moments
 from .ranged_transformer import RangedTransformer
@@ -124,6 +124,6 @@ class DPStandardScaler(Scaler, RangedTransformer):
             self.var_, self.scale_ = var, np.sqrt(var)
 
     def _map(self, n_features: int) -> ColumnScaling:
-        factor = np.ones(n_features) if self.scale_ is None else 1.0 / self.scale_
+        scale = np.ones(n_features) if self.scale_ is None else self.scale_
         shift = self.mean_ if self.with_mean else None
-        return scaling_within(factor, shift, ColumnBounds(*self.bounds_) if self.clip else None)
+        return scaling_within(scale, shift, self.bounds_ if self.clip else None)

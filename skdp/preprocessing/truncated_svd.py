@@ -8,10 +8,8 @@ from typing import Any, ClassVar, final
 from sklearn.decomposition import TruncatedSVD
 from sklearn.utils._param_validation import Interval
 
-from ..validation import SCALERS, keep_parameters, with_advice
-from .private_components import ComponentsLearner
-
-_EXACT = "Components are the eigenvectors of private second moments: leave it out."
+from ..validation import keep_parameters, with_advice
+from .private_components import ComponentsLearner, components_advice
 
 
 @final
@@ -66,13 +64,9 @@ class DPTruncatedSVD(ComponentsLearner):
     n_components: int
 
     @with_advice(
-        {
-            **SCALERS,
-            **dict.fromkeys(
-                ("algorithm", "n_iter", "tol", "n_oversamples", "power_iteration_normalizer"),
-                _EXACT,
-            ),
-        }
+        components_advice(
+            *("algorithm", "n_iter", "tol", "n_oversamples"), "power_iteration_normalizer"
+        )
     )
     def __init__(
         self,

@@ -28,9 +28,9 @@ from ..privacy.adjacency import Adjacency, PrivacyUnit
 from ..reporting.composition import compose
 from ..reporting.composition_verdicts import check_composed
 from ..reporting.receipts import Receipt
-from ..reporting.split_budget import check_shares
+from ..reporting.split_budget import check_budget, check_shares
 from ..solvers import Screening
-from ..validation import check_numbers, shown
+from ..validation import shown
 from .conversion import Conversion, weights_of_steps
 from .facts import Facts, in_words
 from .privatize_plan import PrivatizePlan
@@ -251,12 +251,7 @@ def _check(estimator: Any, epsilon: Any, delta: Any, target_bounds: Any) -> None
                 f"{_WHO} needs estimators as steps, got the class {part.__name__} for {name}; make "
                 f"one of it, {part.__name__}()."
             )
-    check_numbers(_WHO, epsilon=epsilon, delta=delta)
-    if not (epsilon > 0 and 0 < delta < 1):
-        raise ValueError(
-            f"{_WHO} needs epsilon > 0 and delta in (0, 1), got epsilon={shown(epsilon)} and "
-            f"delta={shown(delta)}."
-        )
+    check_budget(_WHO, epsilon, delta)
     if target_bounds is not None:
         pair = isinstance(target_bounds, tuple | list) and len(target_bounds) == 2
         if not pair or not all(isinstance(end, Real) for end in target_bounds):

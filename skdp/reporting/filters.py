@@ -193,8 +193,9 @@ class GaussianFilter(Filter):
         return Amount(receipt.under(self.adjacency).gaussian_price())
 
     def spent(self, total: Amount) -> PrivacySpent:
-        """Exact, at the delta of the budget."""
-        return _at_most(gdp.epsilon(sqrt(total.main), self.delta), self)
+        """Exact at the delta of the budget, of which thresholds have their part."""
+        left = self.delta - max(self.limit.delta, total.delta)
+        return _at_most(gdp.epsilon(sqrt(total.main), left), self)
 
     def left(self, total: Amount) -> PrivacySpent:
         """Epsilon of the remaining mu^2 at the delta of the budget."""
@@ -228,16 +229,6 @@ class ThresholdFilter(GaussianFilter):
         if receipt.nothing:
             return Amount(0.0)
         return Amount(receipt.most(price_beside_delta), receipt.most(added_delta))
-
-    def spent(self, total: Amount) -> PrivacySpent:
-        """Exact at the delta of the budget, of which thresholds have their part."""
-        left = self.delta - max(self.limit.delta, total.delta)
-        return _at_most(gdp.epsilon(sqrt(total.main), left), self)
-
-    def left(self, total: Amount) -> PrivacySpent:
-        """Epsilon of the remaining mu^2 at the delta of the budget."""
-        rest = max(0.0, self.limit.main - total.main)
-        return _at_most(gdp.epsilon(sqrt(rest), self.delta), self)
 
 
 @final

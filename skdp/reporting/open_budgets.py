@@ -28,6 +28,7 @@ import tempfile
 from collections.abc import Container, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
+from dataclasses import dataclass
 from pathlib import Path
 from secrets import token_hex
 from typing import Any, final
@@ -36,8 +37,10 @@ from weakref import WeakSet
 from sklearn.base import BaseEstimator
 
 from ..exceptions import BudgetExceededError, PrivacyLeakWarning, warn_user
+from ..privacy.accounting.ledger import Ledger, PrivacySpent
 from ..privacy.adjacency import Adjacency, PrivacyUnit
 from .budget_store import BudgetStore, Summary
+from .privacy_ledger import PrivacyLedger
 from .receipts import Receipt, SpendBound
 
 # Attribute in which estimators carry tokens: the stores, without what is in their files.
@@ -98,6 +101,7 @@ def tokens_of(model: Any) -> tuple[BudgetStore, ...]:
 
 
 @final
+@dataclass(frozen=True, eq=False)
 class Reservation:
     """Reservation of one run under all budgets that it counts against. Without any it does nothing.
 
@@ -117,21 +121,14 @@ class Reservation:
     - If one budget refuses a run that has not begun, none is charged for it.
     """
 
-    def __init__(
-        self,
-        key: str,
-        who: str,
-        budgets: list[BudgetStore],
-        carried: tuple[BudgetStore, ...] = (),
-    ) -> None:
-        self.key = key
-        self._who = who
-        self._budgets = budgets
-        self._carried = carried
+    key: str
+    who: str
+    budgets: list[BudgetStore]
+    carried: tuple[BudgetStore, ...] = ()
 
     def remember(self, model: Any) -> None:
         """Let the model know the run, so that it can go on, if there is a budget."""
-        if self._budgets:
+        if self.budgets:
             setattr(model, RUN, self.key)
 
     def reserve(self, most: SpendBound | Receipt, *, begins: bool) -> None:
@@ -145,10 +142,10 @@ class Reservation:
             If a budget would be exceeded, or was closed in the meantime.
         """
         # Under several budgets all have to agree before the run begins under any.
-        stages = (False, True) if begins and len(self._budgets) > 1 else (begins,)
+        stages = (False, True) if begins and len(self.budgets) > 1 else (begins,)
         try:
             for stage in stages:
-                for budget in self._budgets:
+                for budget in self.budgets:
                     self._reserve(budget, most, stage)
         except BaseException:
             self.cancel()
@@ -159,23 +156,23 @@ class Reservation:
         if _reserved.get(line) == most:
             return
         try:
-            copied = budget in self._carried
-            budget.reserve(self.key, self._who, most, begins=begins, copied=copied)
+            copied = budget in self.carried
+            budget.reserve(self.key, self.who, most, begins=begins, copied=copied)
         except FileNotFoundError:
-            raise _closed(self._who, budget) from None
+            raise _closed(self.who, budget) from None
         if begins:
             _reserved[line] = most
 
     def settle(self, receipt: Receipt) -> None:
         """Replace what is set aside by what was spent. After closing, what was set aside stays."""
-        for budget in self._budgets:
+        for budget in self.budgets:
             _reserved.pop((budget.path, self.key), None)
             with suppress(FileNotFoundError):
                 budget.settle(self.key, receipt)
 
     def cancel(self) -> None:
         """Give back what is set aside for a run that has not begun."""
-        for budget in self._budgets:
+        for budget in self.budgets:
             with suppress(FileNotFoundError):
                 budget.cancel(self.key)
 
@@ -314,6 +311,42 @@ class Rollback:
             (self._charge or reservation_for(self._model, goes_on=True)).cancel()
             self._model.__dict__.clear()
             self._model.__dict__.update(self._before)
+
+
+@contextmanager
+def charged(
+    model: Any, ledger: Ledger, charge: Reservation, who: str, where: str
+) -> Iterator[None]:
+    """Queries about a model, which says what it has spent whatever becomes of them.
+
+    Parameters
+    ----------
+    model : estimator
+        Gets ``privacy_spent_`` and ``privacy_ledger_``: before its queries the whole budget and no
+        event, and in the end what its ledger was charged.
+    ledger : Ledger
+        Of its queries.
+    charge : Reservation
+        What was set aside for them.
+    who, where : str
+        Beginning and end of the note on an exception that stops them.
+    """
+    # Until there is more to say, the whole budget counts as spent.
+    model.privacy_spent_ = PrivacySpent(ledger.epsilon, ledger.delta)
+    model.privacy_ledger_ = PrivacyLedger()
+    try:
+        yield
+    except BaseException as failure:
+        spent = ledger.spent()
+        failure.add_note(
+            f"{who} stopped after spending epsilon={spent.epsilon:.6g} at delta={spent.delta:.6g}"
+            f"{where}."
+        )
+        raise
+    finally:
+        model.privacy_spent_ = ledger.spent()
+        model.privacy_ledger_ = PrivacyLedger(ledger.receipt())
+        charge.settle(Receipt.of(model))
 
 
 def _opened_in_process() -> list[BudgetStore]:

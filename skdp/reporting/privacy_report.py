@@ -23,7 +23,7 @@ from .deployment_record import deployment_record
 from .privacy_ledger import NEW_ROWS, of_stream, releases, times
 from .receipts import Receipt
 from .recomputation import RULES, follows, rule_of
-from .renderings import Section, as_html, as_markdown, as_text
+from .renderings import Section, as_markdown, as_text
 from .total import Found
 from .versions import versions
 
@@ -147,8 +147,8 @@ class PrivacyReport:
     def __repr__(self) -> str:
         return f"<PrivacyReport of {self.facts['subject']}: {self.facts['summary']}>"
 
-    def _repr_html_(self) -> str:
-        return as_html(self._title, self.facts["summary"], self._sections())
+    def _repr_markdown_(self) -> str:
+        return self.to_markdown()
 
     @property
     def _title(self) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import fsum, inf, sqrt
+from typing import Any
 
 from ..privacy.accounting import gdp
 from ..validation import check_numbers, numbers_in, shown
@@ -66,12 +67,7 @@ def split_budget(shares: Mapping[str, float], *, epsilon: float, delta: float) -
     {'scaler': 0.29, 'model': 0.94}
     """
     who = "split_budget"
-    check_numbers(who, epsilon=epsilon, delta=delta)
-    if not (epsilon > 0 and 0 < delta < 1):
-        raise ValueError(
-            f"{who} needs epsilon > 0 and delta in (0, 1), got epsilon={shown(epsilon)} and "
-            f"delta={shown(delta)}."
-        )
+    check_budget(who, epsilon, delta)
     weights = check_shares(who, shares)
     if len(weights) == 1:
         return dict.fromkeys(weights, float(epsilon))
@@ -79,6 +75,22 @@ def split_budget(shares: Mapping[str, float], *, epsilon: float, delta: float) -
     return {
         name: gdp.epsilon(sqrt(weight / whole) * level, delta) for name, weight in weights.items()
     }
+
+
+def check_budget(who: str, epsilon: Any, delta: Any) -> None:
+    """Refuse what is no budget that could be divided.
+
+    Raises
+    ------
+    ValueError
+        If epsilon is not positive, or delta not in (0, 1).
+    """
+    check_numbers(who, epsilon=epsilon, delta=delta)
+    if not (epsilon > 0 and 0 < delta < 1):
+        raise ValueError(
+            f"{who} needs epsilon > 0 and delta in (0, 1), got epsilon={shown(epsilon)} and "
+            f"delta={shown(delta)}."
+        )
 
 
 def check_shares(who: str, shares: Mapping[str, float]) -> dict[str, float]:

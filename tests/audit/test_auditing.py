@@ -185,7 +185,7 @@ def test_a_statistic_of_ones_own_is_taken():
         ({"row": 1.0}, "a row among 4"),
         ({"other": (X, LABELS)}, "differ in 0 rows"),
         ({"other": (-X, LABELS)}, "differ in 4 rows"),
-        ({"other": (X[:3], LABELS[:3])}, "same shape"),
+        ({"other": (X[:3], LABELS[:3])}, "which differ in one row"),
         ({"statistic": len, "sees": "answers"}, "sees='model' for a statistic"),
     ],
     ids=str,

@@ -6,7 +6,7 @@ from math import exp
 import numpy as np
 import pytest
 
-from skdp.audit import GaussianAnswer, SumsAnswer, VertexAnswer, covariance_of, rows_of_noise
+from skdp.audit import GaussianAnswer, NoiseOfSums, VertexAnswer, covariance_of, rows_of_noise
 from skdp.privacy import SeededNoise
 from skdp.privacy.accounting import Spend
 from skdp.privacy.mechanisms import (
@@ -71,7 +71,7 @@ def test_of_running_sums(option):
     other = terms.copy()
     other[0] += [0.6, 0.8]
     sums = tuple(np.cumsum(t, axis=0) for t in (terms, other))
-    answer = SumsAnswer(sums, sums[0], mechanism, scale)
+    answer = NoiseOfSums(mechanism, scale).answer(sums, sums[0])
     charged = (mechanism.column_norm / scale) ** 2
     assert squared_distance(answer) <= charged * (1 + 1e-9)
     # A tree publishes less than it is charged for; the others hide nothing.

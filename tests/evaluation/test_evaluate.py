@@ -504,7 +504,7 @@ def test_what_noise_hides_has_no_interval_and_is_named():
         ({"metrics": ["bleu"]}, "accuracy, .*; got 'bleu'"),
         ({"metrics": []}, "list of names"),
         ({"metrics": [1]}, "list of names"),
-        ({"classes": [0]}, "at least two labels"),
+        ({"classes": [0]}, "at least 2 labels"),
         ({"classes": ["a", 1]}, "one kind"),
         ({"classes": [3, 4]}, "labels among the 2 of classes"),
         ({"groups": np.zeros(400)}, "group_values"),
@@ -602,15 +602,15 @@ def test_plots_show_what_was_released():
     found = skdp.evaluate(Fixed(), X, y, epsilon=4.0, **PUBLIC)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        display = found.plot_roc_curve()
-        np.testing.assert_array_equal(display.ax_.lines[-1].get_xdata(), found.roc_curve.fpr)
+        ax = found.plot_roc_curve()
+        np.testing.assert_array_equal(ax.lines[-1].get_xdata(), found.roc_curve.fpr)
         found.plot_calibration_curve()
         found.plot_confusion_matrix(pyplot.subplots()[1])
         with pytest.raises(ValueError, match="was not asked for"):
             found.plot_groups()
         options = PUBLIC | GROUPED | {"groups": groups}
         by_group = skdp.evaluate(Fixed(), X, y, epsilon=4.0, **options)
-        assert len(by_group.plot_groups("accuracy").ax_.get_yticks()) == 2
+        assert len(by_group.plot_groups("accuracy").get_yticks()) == 2
         with pytest.raises(ValueError, match="was not asked for"):
             by_group.plot_roc_curve()
         pyplot.close("all")

@@ -9,6 +9,7 @@ import runpy
 import sys
 import warnings
 from contextlib import redirect_stdout, suppress
+from dataclasses import replace
 from functools import partial
 from math import inf, isclose, isinf, sqrt
 from pathlib import Path
@@ -467,9 +468,8 @@ def looks_for_earlier_calls(honest, model, session, rows):
 
 def parents_run(honest, estimator, *, goes_on=False):
     charge = honest(estimator, goes_on=goes_on)
-    if goes_on:
-        charge.key = vars(estimator).get(open_budgets.RUN, charge.key)
-    return charge
+    key = vars(estimator).get(open_budgets.RUN, charge.key)
+    return replace(charge, key=key) if goes_on else charge
 
 
 def stops_early(honest, self, oracle, descent, budget, rounds):

@@ -1,5 +1,6 @@
 """Bugs in private evaluations, in how models are asked and in what is paid for."""
 
+from dataclasses import replace
 from functools import partial
 from math import sqrt
 
@@ -153,9 +154,7 @@ def peeking():
 
 
 def after_all_budgets_closed(honest, model):
-    reservation = honest(model)
-    reservation._budgets = []
-    return reservation
+    return replace(honest(model), budgets=[])
 
 
 def free_means(honest, self, event):

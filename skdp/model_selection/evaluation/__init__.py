@@ -1,6 +1,5 @@
 """Private scores of fitted models on test rows, with intervals and plots."""
 
-from .displays import CalibrationDisplay, ConfusionMatrixDisplay, GroupDisplay, RocCurveDisplay
 from .estimates import (
     Estimate,
     Mean,
@@ -17,16 +16,12 @@ from .scores import CalibrationCurve, ConfusionMatrix, Evaluation, RocCurve, Sco
 
 __all__ = [
     "CalibrationCurve",
-    "CalibrationDisplay",
     "ConfusionMatrix",
-    "ConfusionMatrixDisplay",
     "Estimate",
     "Evaluation",
-    "GroupDisplay",
     "Mean",
     "OutcomeTable",
     "RocCurve",
-    "RocCurveDisplay",
     "Score",
     "difference",
     "evaluate",

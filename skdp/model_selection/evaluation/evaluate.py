@@ -27,10 +27,9 @@ from ...privacy.rows.dask_rows import is_collection
 from ...privacy.rows.predicted_rows import Predictor, predicted_rows
 from ...privacy.rows.privacy_units import PrivacyUnits
 from ...privacy.rows.reading import columns_of, places_among, redacted, strict_checks
-from ...privacy.rows.targets import signed_times
-from ...reporting.open_budgets import Rollback, reservation_for
-from ...reporting.privacy_ledger import PrivacyLedger
-from ...reporting.receipts import Receipt, SpendBound
+from ...privacy.rows.targets import checked_classes, signed_times
+from ...reporting.open_budgets import Rollback, charged, reservation_for
+from ...reporting.receipts import SpendBound
 from ...reporting.total import privacy_spent
 from ...reporting.training_targets import was_fitted_to
 from ...validation import (
@@ -325,7 +324,7 @@ def evaluate(
     result._read_classes = read_classes
     among = None if groups is None else known_groups
     asked = Asked(oracle, plan, oracle.budget, result, among, n, z)
-    try:
+    with charged(result, ledger, charge, "evaluate", " of the test rows"):
         if timed is not None:
             score_survival(asked, timed)
         else:
@@ -335,17 +334,6 @@ def evaluate(
             score_means(asked, Facts(*reach, quantiles, least_probability, weighted))
             if labels is not None:
                 doubtful = _score_curves(asked, edges, n_classes)
-    except BaseException as failure:
-        spent = ledger.spent()
-        failure.add_note(
-            f"evaluate stopped after spending epsilon={spent.epsilon:.6g} at "
-            f"delta={spent.delta:.6g} of the test rows."
-        )
-        raise
-    finally:
-        result.privacy_spent_ = ledger.spent()
-        result.privacy_ledger_ = PrivacyLedger(ledger.receipt())
-        charge.settle(Receipt.of(result))
     hidden = ", ".join(result.hidden)
     few = (
         f"no interval for {hidden}: too few rows stand out of the noise" * bool(hidden),
@@ -587,21 +575,7 @@ def _is_regression(model: Any) -> bool:
 
 def _known(given: Any, parameter: str) -> np.ndarray:
     """Sorted labels that a parameter lists, at least two."""
-    try:
-        listed = np.asarray(given)
-        known = np.unique(listed)
-        usable = listed.ndim == 1 and bool(np.all(known == known)) and known.size > 1
-        usable &= listed.dtype.kind != "U" or all(isinstance(label, str) for label in given)
-    except MemoryError:
-        raise
-    except Exception:
-        usable = False
-    if not usable:
-        raise ValueError(
-            f"evaluate needs {parameter} to be a list of at least two labels of one kind, numbers "
-            f"or strings, got {shown(given)}."
-        )
-    return known
+    return checked_classes("evaluate", given, parameter=parameter, least=2)
 
 
 def _encoder(known: np.ndarray, what: str, parameter: str) -> Callable[[Any], np.ndarray]:

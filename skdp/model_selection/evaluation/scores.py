@@ -13,7 +13,13 @@ from ...privacy.accounting.ledger import PrivacySpent
 from ...privacy.adjacency import Adjacency, PrivacyUnit
 from ...reporting.open_budgets import BudgetedEstimator
 from ...validation import shown
-from .displays import CalibrationDisplay, ConfusionMatrixDisplay, GroupDisplay, RocCurveDisplay
+from .displays import (
+    axes_for,
+    draw_calibration_curve,
+    draw_confusion_matrix,
+    draw_groups,
+    draw_roc_curve,
+)
 from .estimates import Estimate, difference
 
 
@@ -200,40 +206,61 @@ class Evaluation(BudgetedEstimator):
         )
         return "\n".join(lines)
 
-    def plot_roc_curve(self, ax: Any = None) -> RocCurveDisplay:
+    def plot_roc_curve(self, ax: Any = None) -> Any:
         """Plot of the ROC curve with its intervals. Needs matplotlib.
 
         Parameters
         ----------
         ax : matplotlib axes, optional
             Where to draw; a new figure by default.
-        """
-        area = self.scores.get("roc_auc")
-        return RocCurveDisplay(_asked(self.roc_curve, "roc_curve"), area).plot(ax)
 
-    def plot_calibration_curve(self, ax: Any = None) -> CalibrationDisplay:
+        Returns
+        -------
+        matplotlib axes
+            With the plot.
+        """
+        curve = _asked(self.roc_curve, "roc_curve")
+        ax = axes_for("Evaluation.plot_roc_curve", ax)
+        draw_roc_curve(ax, curve, self.scores.get("roc_auc"))
+        return ax
+
+    def plot_calibration_curve(self, ax: Any = None) -> Any:
         """Plot of the calibration curve with its intervals. Needs matplotlib.
 
         Parameters
         ----------
         ax : matplotlib axes, optional
             Where to draw; a new figure by default.
+
+        Returns
+        -------
+        matplotlib axes
+            With the plot.
         """
         curve = _asked(self.calibration_curve, "calibration_curve")
-        return CalibrationDisplay(curve).plot(ax)
+        ax = axes_for("Evaluation.plot_calibration_curve", ax)
+        draw_calibration_curve(ax, curve)
+        return ax
 
-    def plot_confusion_matrix(self, ax: Any = None) -> ConfusionMatrixDisplay:
+    def plot_confusion_matrix(self, ax: Any = None) -> Any:
         """Plot of the confusion matrix. Needs matplotlib.
 
         Parameters
         ----------
         ax : matplotlib axes, optional
             Where to draw; a new figure by default.
+
+        Returns
+        -------
+        matplotlib axes
+            With the plot.
         """
         matrix = _asked(self.confusion_matrix, "confusion_matrix")
-        return ConfusionMatrixDisplay(matrix).plot(ax)
+        ax = axes_for("Evaluation.plot_confusion_matrix", ax)
+        draw_confusion_matrix(ax, matrix)
+        return ax
 
-    def plot_groups(self, metric: str = "selection_rate", ax: Any = None) -> GroupDisplay:
+    def plot_groups(self, metric: str = "selection_rate", ax: Any = None) -> Any:
         """Plot of a score by group, with intervals. Needs matplotlib.
 
         Parameters
@@ -242,11 +269,17 @@ class Evaluation(BudgetedEstimator):
             Name of the score.
         ax : matplotlib axes, optional
             Where to draw; a new figure by default.
+
+        Returns
+        -------
+        matplotlib axes
+            With the plot.
         """
         scores = {label: found[metric] for label, found in self.by_group.items() if metric in found}
-        return GroupDisplay(
-            metric, _asked(scores or None, f"groups and metrics=[{metric!r}]")
-        ).plot(ax)
+        asked = _asked(scores or None, f"groups and metrics=[{metric!r}]")
+        ax = axes_for("Evaluation.plot_groups", ax)
+        draw_groups(ax, metric, asked)
+        return ax
 
     @property
     def hidden(self) -> list[str]:

@@ -15,20 +15,26 @@ from .dask_rows import is_collection
 from .reading import places_among, zeroes
 
 
-def checked_classes(who: str, labels: Any) -> np.ndarray:
+def checked_classes(
+    who: str, labels: Any, *, parameter: str = "classes", least: int = 0
+) -> np.ndarray:
     """Labels of classes, sorted.
 
     Parameters
     ----------
     who : str
-        Whose parameter ``classes`` they are.
+        Whose parameter they are.
     labels : array-like of shape (n_classes,)
         Public.
+    parameter : str, default='classes'
+        Its name.
+    least : int, default=0
+        How many different ones there have to be.
 
     Raises
     ------
     ValueError
-        If they are no list of labels of one kind.
+        If they are no list of labels of one kind, or too few.
     """
     try:
         given = np.asarray(labels)
@@ -37,14 +43,15 @@ def checked_classes(who: str, labels: Any) -> np.ndarray:
         usable = given.ndim == 1 and bool(np.all(classes == classes))
         # Numpy writes numbers among strings as strings, which no number in y is equal to.
         usable &= given.dtype.kind != "U" or all(isinstance(c, str) for c in labels)
+        usable &= classes.size >= least
     except MemoryError:
         raise
     except Exception:
         usable = False
     if not usable:
         raise ValueError(
-            f"{who} needs classes to be a list of labels of one kind, numbers or strings, got "
-            f"{shown(labels)}."
+            f"{who} needs {parameter} to be a list of {f'at least {least} ' * bool(least)}labels "
+            f"of one kind, numbers or strings, got {shown(labels)}."
         )
     return classes
 
