@@ -35,11 +35,12 @@ class TwinOracle(Oracle):
 
     def _release(self, query, spend):
         mechanism = query.mechanism(self._adjacency, spend)
-        move = np.linalg.norm(query.evaluate(self._rows) - query.evaluate(self._others))
+        rows, others = self._of(self._rows), self._of(self._others)
+        move = np.linalg.norm(query.evaluate(rows) - query.evaluate(others))
         # What is no number would be lost in the largest one, and the oracle answers it by zeros.
         assert np.isfinite(move), f"{query.name} has an answer that is not finite"
         self.moves.append((move / mechanism.noise_scale, move / mechanism.sensitivity))
-        return self._inner._release(query, spend)
+        return self._passed_to(self._inner)._release(query, spend)
 
     def _open(self, opening):
         raise NotImplementedError

@@ -144,11 +144,13 @@ class TapedOracle(Oracle):
     def _release(self, query: Query, spend: Spend) -> np.ndarray:
         mechanism = query.mechanism(self._adjacency, spend)
         event = mechanism.event(query.name)
-        facts = (query.public(), spend.amount, event)
-        given = self._tape.exchange(query.name, facts, lambda: self._inner._release(query, spend))
+        facts = (query.public(), *self._sample, spend.amount, event)
+        inner = self._passed_to(self._inner)
+        given = self._tape.exchange(query.name, facts, lambda: inner._release(query, spend))
         if not self._tape.recording:
             self._ledger.charge(event)
-        self._tape.note(partial(answer_to, query, mechanism, given.copy()), self._rows)
+        rows = self._of(self._rows)
+        self._tape.note(partial(answer_to, query, mechanism, given.copy()), rows)
         return given
 
     def _open(self, opening: StreamOpening) -> StreamAnswers:

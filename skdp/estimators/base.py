@@ -53,7 +53,7 @@ from .opening import DataOpener
 from .publishing import PublishedModel
 from .refusals import of_bounds, of_place, of_scaled_columns, refuse
 from .solver_choice import settled_calculus
-from .stages import Case, ColumnRanges, FitState, Origin
+from .stages import Case, ColumnRanges, FitState, Origin, Pilot, drawn
 
 # Columns that a warning names.
 _MOST_NAMES = 20
@@ -372,6 +372,9 @@ class PrivateLinearModel(DataOpener, PublishedModel, CallbackSupportMixin, Budge
                 whole_units=rows.whole_units,
                 n_samples=n,
             )
+            first = plan.stage(Pilot)
+            if first is not None:
+                state.sample = drawn(n, first.n_samples, public_rng)
             for stage in plan.stages:
                 oracle.note(stage.purpose)
                 stage.run(state, oracle)

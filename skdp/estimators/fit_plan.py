@@ -33,6 +33,7 @@ from .stages import (
     ColumnRanges,
     Coordinates,
     DataNorm,
+    Pilot,
     ScoreScale,
     Solve,
     Stage,
@@ -285,7 +286,8 @@ def plan_fit(case: Case) -> FitPlan:
     left *= 1 - (0.0 if counts is None else counts.share)
     # With weights of classes few steps lose .01 of balanced accuracy where one class is rare.
     if coordinates is not None and acts and reason is not None and not model._weighs_classes:
-        few = in_few_steps(coordinates.preconditioner, problem, case.mu * sqrt(left))
+        mu = case.mu * sqrt(left)
+        few = in_few_steps(coordinates.preconditioner, case.asked_first, mu)
         if few is not None:
             solver, reason = few
     solver.check(problem)
@@ -300,7 +302,11 @@ def plan_fit(case: Case) -> FitPlan:
     solver.check_budget(problem, case.mu * sqrt(left))
     scale = ScoreScale.wanted(case, solver, calculus, left)
     refuse(model, of_one_answer(solver, calculus, left))
-    stages = (total, *bounds, counts, mean, coordinates, Solve(1.0, copy(solver)), scale)
+    first = Pilot.wanted(case, solver)
+    if first is not None:
+        solver = solver.from_nearby(case.mu * sqrt(left))
+    solve = Solve(1.0, copy(solver))
+    stages = (total, *bounds, counts, mean, coordinates, first, solve, scale)
     return _made(
         case,
         tuple(stage for stage in stages if stage is not None),

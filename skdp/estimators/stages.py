@@ -35,6 +35,7 @@ from ..problem.problem import Problem
 from ..problem.sites import Sites
 from ..solvers import Solution, Solver
 from ..solvers.defaults import ClassPrior
+from ..solvers.defaults import Pilot as pilot
 from ..solvers.defaults import Stages as tuned
 from ..solvers.preconditioning import (
     Preconditioner,
@@ -119,6 +120,35 @@ class Case:
         """Neighbouring relation."""
         return Adjacency(self.model.adjacency)
 
+    @cached_property
+    def sample(self) -> int | None:
+        """Number of rows that tell as much as a fit needs before its last steps; None if all do.
+
+        Of single rows without weights, for a solver that ``'auto'`` chooses, and not where classes
+        have weights.
+        """
+        problem, model = self.problem, self.model
+        simple = self.unit is PrivacyUnit.ROW and not self.weighted and not model._weighs_classes
+        anew = self.origin is None and self.found is None and not self.block
+        by_default = self.asked == "auto" and model.precondition == "auto"
+        known = problem.loss.log_odds
+        if not (simple and anew and by_default and self.central and known):
+            return None
+        if problem.tied_to_coordinates or problem.wide:
+            return None
+        n, p = problem.n_samples, problem.n_rows
+        if n * p < pilot.LEAST_ENTRIES:
+            return None
+        told = pilot.EVIDENCE * p**1.5 * max(1, problem.loss.n_scores - 1)
+        told /= min(self.mu, pilot.MOST_MU)
+        m = ceil(max(told, n / pilot.LARGEST_RATIO))
+        return m if m * pilot.LEAST_RATIO <= n else None
+
+    @property
+    def asked_first(self) -> Problem:
+        """The problem of the rows that are asked before the last steps."""
+        return self.problem.of_sample(self.sample)
+
     @property
     def central(self) -> bool:
         """True if somebody may ask about all rows together."""
@@ -167,6 +197,8 @@ class FitState:
     n_samples : int
         Number of rows or units, or the total weight of weighted ones as a number of rows of the
         largest weight.
+    sample : ndarray of shape (m,), optional
+        Positions of the rows that are asked before the last steps, if these are not all.
     """
 
     model: PrivateLinearModel
@@ -178,6 +210,7 @@ class FitState:
     sites: Sites | None
     whole_units: bool
     n_samples: int
+    sample: np.ndarray | None = None
     solution: Solution = field(init=False)
     _problem: Problem | None = field(init=False, default=None)
 
@@ -200,6 +233,15 @@ class FitState:
     @problem.setter
     def problem(self, problem: Problem) -> None:
         self._problem = problem
+
+    @property
+    def n_asked(self) -> int:
+        """Number of rows that are asked before the last steps, counted as ``n_samples``."""
+        return self.n_samples if self.sample is None else len(self.sample)
+
+    def first(self, oracle: Oracle) -> Oracle:
+        """Oracle for the rows that are asked before the last steps."""
+        return oracle if self.sample is None else oracle.on_sample(self.sample)
 
 
 @dataclass(frozen=True)
@@ -302,7 +344,7 @@ class ColumnRanges(Stage):
         if problem.tied_to_coordinates or (many and problem.bounds.scaling is None):
             return None
         codes, whole = not model._names_unknown_columns, Budget(case.mu**2)
-        sizes = problem.n_actual, voting(len(columns), codes=codes)
+        sizes = case.sample or problem.n_actual, voting(len(columns), codes=codes)
         share = share_of_ranges(case.adjacency, whole, *sizes)
         evidence = evidence_of(case.adjacency, whole.fraction(share), *sizes)
         # A later part of a stream looks again if the first was too small to see any.
@@ -317,8 +359,9 @@ class ColumnRanges(Stage):
         known = fit.model._known_ranges()
         low, high, searched = known.low.copy(), known.high.copy(), list(self.columns)
         if self.share:
-            sizes = fit.budget.fraction(self.share), fit.n_samples
-            found = private_column_ranges(oracle, *sizes, self.columns, codes=self.codes).bounds
+            sizes = fit.budget.fraction(self.share), fit.n_asked
+            asked = fit.first(oracle)
+            found = private_column_ranges(asked, *sizes, self.columns, codes=self.codes).bounds
             low[searched], high[searched] = found.low, found.high
         scaling = ColumnScaling.of_bounds(ColumnBounds(low, high), sparse=fit.plan.sparse)
         fit.bounds = replace(fit.bounds, scaling=scaling)
@@ -348,8 +391,8 @@ class DataNorm(Stage):
 
     def run(self, fit: FitState, oracle: Oracle) -> None:
         """Find the norm, of rows on the scale that columns have been brought to."""
-        budget, sizes = fit.budget.fraction(self.share), (fit.n_samples, fit.model.n_features_in_)
-        norm = private_data_norm(oracle, budget, *sizes, fit.bounds.scaling)
+        budget, sizes = fit.budget.fraction(self.share), (fit.n_asked, fit.model.n_features_in_)
+        norm = private_data_norm(fit.first(oracle), budget, *sizes, fit.bounds.scaling)
         constant = fit.model._intercept_value(norm)
         fit.bounds = replace(fit.bounds, data_norm=norm, intercept_value=constant)
 
@@ -437,7 +480,7 @@ class Coordinates(Stage):
     @classmethod
     def wanted(cls, case: Case, left: float, *, settled: bool) -> Self | None:
         """The coordinates that ``precondition`` means; ``settled``: no bound is yet to be found."""
-        problem, mu = case.problem, case.mu * sqrt(left)
+        problem, mu = case.asked_first, case.mu * sqrt(left)
         if not case.central:
             return None
         wish = case.model.precondition
@@ -453,8 +496,10 @@ class Coordinates(Stage):
     def run(self, fit: FitState, oracle: Oracle) -> None:
         """State the problem in the coordinates, from those of the earlier model if it has some."""
         known = None if fit.origin is None else fit.origin.coordinates(fit.bounds)
-        asked = oracle.for_problem(fit.problem)
-        fit.problem = self.preconditioner.prepare(fit.problem, asked, fit.rng, known)
+        problem = fit.problem.of_sample(fit.n_asked)
+        asked = fit.first(oracle).for_problem(problem)
+        found = self.preconditioner.prepare(problem, asked, fit.rng, known)
+        fit.problem = found.of_sample(fit.n_samples)
 
     def __str__(self) -> str:
         if not self.acts:
@@ -541,6 +586,46 @@ class TargetMean(Stage):
 
 
 @dataclass(frozen=True)
+class Pilot(Stage):
+    """A first solution, of a sample of the rows, from which few steps over all rows are left.
+
+    A step need not be more precise than its start is near. With m of n rows the first solution errs
+    by about ``sqrt(n / m)`` times what all rows leave open, which a few steps make up for.
+
+    Parameters
+    ----------
+    share : float
+        What it costs, see :class:`Stage`.
+    solver : Solver
+        With its hyperparameters.
+    n_samples : int
+        Number of rows in the sample.
+    """
+
+    purpose = "coefficients, from a sample of the rows"
+
+    solver: Solver
+    n_samples: int
+
+    @classmethod
+    def wanted(cls, case: Case, solver: Solver) -> Self | None:
+        """None where all rows are asked at each step."""
+        if case.sample is None:
+            return None
+        return cls(pilot.SHARE, solver, case.sample)
+
+    def run(self, fit: FitState, oracle: Oracle) -> None:
+        """Solve the problem of the sample, and start at its solution."""
+        problem = fit.problem.of_sample(fit.n_asked)
+        asked = fit.first(oracle).for_problem(problem).within(oracle.budget.fraction(self.share))
+        found = self.solver.solve(problem, asked, fit.rng)
+        fit.problem = replace(fit.problem, initial=found.w)
+
+    def __str__(self) -> str:
+        return f"a first solution from {self.n_samples:,} of the rows, {self.share:.0%} of the rest"
+
+
+@dataclass(frozen=True)
 class Solve(Stage):
     """The coefficients, by a solver that has all that is left but for what follows it.
 
@@ -611,6 +696,23 @@ class ScoreScale(Stage):
         unless = "" if isinf(self.temperature.evidence) else "; nothing if a class is rare"
         share = f"{self.share:.0%} of the rest and what the solver leaves"
         return f"the scale of the scores, {share}{unless}"
+
+
+def drawn(n: int, m: int, rng: np.random.Generator) -> np.ndarray:
+    """Positions of a sample of rows, in short runs at random places, in increasing order.
+
+    Runs are read as fast as whole tables, and are many enough for tables in any order.
+
+    Parameters
+    ----------
+    n, m : int
+        Number of rows, and how many of them are drawn, up to a run.
+    rng : Generator
+        Public randomness.
+    """
+    runs = rng.choice(n // pilot.RUN, size=-(-m // pilot.RUN), replace=False, shuffle=False)
+    starts = np.sort(runs) * pilot.RUN
+    return (starts[:, None] + np.arange(pilot.RUN)).ravel()
 
 
 def columns_of_targets(bounds: RowBounds) -> list[int | None]:

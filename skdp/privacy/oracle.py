@@ -150,6 +150,7 @@ class Oracle(ABC):
         self._adjacency = adjacency
         self._problem: Problem | None = None
         self._ceiling = inf
+        self._positions: np.ndarray | None = None
 
     @final
     def for_problem(self, problem: Problem) -> Self:
@@ -173,6 +174,19 @@ class Oracle(ABC):
         """
         other = copy.copy(self)
         other._ceiling = min(self._ceiling, self._ledger.total + budget.amount)
+        return other
+
+    @final
+    def on_sample(self, positions: np.ndarray) -> Self:
+        """An oracle with the same ledger that asks about a sample of the rows alone.
+
+        The positions of these increase. They are public and must not depend on rows, each of which
+        is a privacy unit. A row adds as much to a sum over the sample as to one over all rows, or
+        nothing, so that sensitivities hold as they are (theorem S3 of
+        ``docs/proofs/subsampling.md``). The problem says what means are divided by.
+        """
+        other = copy.copy(self)
+        other._positions = np.array(positions)
         return other
 
     @final
@@ -671,6 +685,22 @@ class Oracle(ABC):
     def _open(self, opening: StreamOpening) -> StreamAnswers: ...
 
     @final
+    def _of(self, rows: RowStore) -> RowStore:
+        """The rows that are asked: all, or the sample."""
+        return rows if self._positions is None else rows.sample(self._positions)
+
+    @final
+    def _passed_to(self, inner: Oracle) -> Oracle:
+        """Another oracle, asking the same rows as this one."""
+        return inner if self._positions is None else inner.on_sample(self._positions)
+
+    @property
+    @final
+    def _sample(self) -> tuple[np.ndarray, ...]:
+        """The positions of the sample, for transcripts; nothing if all rows are asked."""
+        return () if self._positions is None else (self._positions,)
+
+    @final
     def _current(self) -> Problem:
         if self._problem is None:
             raise RuntimeError(
@@ -717,11 +747,12 @@ class PrivateOracle(Oracle):
         self._ledger.charge(mechanism.event(query.name))
         # A warning or an exception about one row would tell of it outside the answer.
         with np.errstate(all="ignore"):
-            exact = _plain(self._evaluate(query, mechanism))
+            rows = self._of(self._rows)
+            exact = _plain(self._evaluate(query, mechanism, rows))
             answer = mechanism.randomize(exact, self._noise)
             # Names of what the mechanism publishes, and of nothing else.
             if isinstance(query, CategoryCountsQuery):
-                answer = query.named(self._rows, answer)
+                answer = query.named(rows, answer)
             return answer
 
     def _open(self, opening: StreamOpening) -> StreamAnswers:
@@ -735,11 +766,11 @@ class PrivateOracle(Oracle):
             f"'{query}'; take another solver, or leave privacy_unit out."
         )
 
-    def _evaluate(self, query: Query, mechanism: Mechanism) -> np.ndarray:
+    def _evaluate(self, query: Query, mechanism: Mechanism, rows: RowStore) -> np.ndarray:
         if not isinstance(query, PerturbedQuery):
-            return query.evaluate(self._rows)
+            return query.evaluate(rows)
         perturbing = cast(PerturbingMechanism, mechanism)
-        return query.evaluate_under(self._rows, perturbing.perturbation(self._noise))
+        return query.evaluate_under(rows, perturbing.perturbation(self._noise))
 
 
 def _plain(exact: object) -> np.ndarray:

@@ -286,6 +286,12 @@ class Problem:
         penalty = self.penalty.scaled(self.n_samples / self.actual_rows)
         return replace(self, n_samples=self.actual_rows, actual_rows=None, penalty=penalty)
 
+    def of_sample(self, n_samples: int | None) -> Problem:
+        """A copy about so many of the rows, which asks for the same solution; itself for None."""
+        if n_samples is None or n_samples == self.n_samples:
+            return self
+        return replace(self, n_samples=n_samples)
+
     def start(self) -> np.ndarray:
         """A feasible w: the initial one, or one that depends on nothing but shapes."""
         if self.initial is not None:

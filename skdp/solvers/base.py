@@ -275,6 +275,17 @@ class Solver(Hyperparameters, ABC):
         del problem
         return None
 
+    def from_nearby(self, mu: float) -> Self:
+        """The same solver with as many steps as a start needs that is nearly the solution.
+
+        Parameters
+        ----------
+        mu : float
+            Gaussian-DP parameter of the budget.
+        """
+        del mu
+        return self
+
     @abstractmethod
     def solve(self, problem: Problem, oracle: Oracle, rng: np.random.Generator) -> Solution:
         """Minimise the problem.

@@ -116,6 +116,8 @@ class PreconditionedGD:
     # In coordinates of known moments: steps for two balanced classes and for several, a unit of how
     # far apart moments are; and for rare classes and counts.
     STEPS_OF_TWO, STEPS_OF_SEVERAL, STEPS_OF_RARE = 5.5, 8.0, 12.0
+    # Steps from a solution of a sample of the rows, at budgets up to mu = 2.
+    STEPS_FROM_NEARBY = 3
     # There, momentum and noise in the score of a typical row before iterates are combined.
     MOMENTUM, SCORE_NOISE = 0.6, 6.0
     # Curvature of the loss that steps assume, in units of that at the start: more first, because
@@ -711,6 +713,26 @@ class DefaultPenalty:
     # C by default: n mu a unit of it, its largest value, and that for the many features of text,
     # among which noise needs more of a penalty.
     EVIDENCE_A_UNIT, WEAKEST, WEAKEST_OF_MANY, MANY_FEATURES = 10.0, 100.0, 10.0, 1000
+
+
+class Pilot:
+    """A first solution from a sample of the rows.
+
+    Set on simulated rows with ill-conditioned features; measured by defaults.py and out_of_core.py.
+    """
+
+    # Rows times mu of the sample, in units of p^1.5 and of further classes; larger budgets leave as
+    # many rows, as what these tell is then what limits it.
+    EVIDENCE, MOST_MU = 250.0, 0.5
+    # Rows for each one in the sample: there is none from which less is gained than by the first,
+    # and it is not smaller than by the second.
+    LEAST_RATIO, LARGEST_RATIO = 5, 64
+    # Entries of a table over which a pass takes no time worth saving.
+    LEAST_ENTRIES = 1 << 21
+    # Share of mu^2 for it, of what coordinates leave.
+    SHARE = 0.5
+    # Rows that are drawn together.
+    RUN = 32
 
 
 class Stages:

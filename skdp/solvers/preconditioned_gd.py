@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from math import ceil, inf, sqrt
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils._param_validation import Interval
@@ -128,6 +128,10 @@ class PreconditionedGD(Solver):
                 f"{type(problem.penalty).__name__} and {type(problem.constraint).__name__}. Use "
                 "the solver 'gd'."
             )
+
+    def from_nearby(self, mu: float) -> Self:
+        growth = min(max(1.0, mu / 2), tuned.MOST_STEP_GROWTH)
+        return replace(self, steps=ceil(tuned.STEPS_FROM_NEARBY * growth))
 
     def solve(self, problem: Problem, oracle: Oracle, rng: np.random.Generator) -> Solution:
         del rng

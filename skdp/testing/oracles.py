@@ -93,8 +93,9 @@ class RecordingOracle(Oracle):
         self._transcript = transcript
 
     def _release(self, query: Query, spend: Spend) -> np.ndarray:
-        answer = self._inner._release(query, spend)
-        found: np.ndarray = self._transcript.add(query.name, query.public(), spend.amount, answer)
+        answer = self._passed_to(self._inner)._release(query, spend)
+        public = (*query.public(), *self._sample)
+        found: np.ndarray = self._transcript.add(query.name, public, spend.amount, answer)
         return found
 
     def _open(self, opening: StreamOpening) -> StreamAnswers:
@@ -136,7 +137,8 @@ class ReplayOracle(Oracle):
         return next(self._coming, None) is None
 
     def _release(self, query: Query, spend: Spend) -> np.ndarray:
-        found: np.ndarray = expected(self._coming, query.name, query.public(), spend.amount)
+        public = (*query.public(), *self._sample)
+        found: np.ndarray = expected(self._coming, query.name, public, spend.amount)
         self._ledger.charge(query.mechanism(self._adjacency, spend).event(query.name))
         return found
 
@@ -199,9 +201,10 @@ class ExactOracle(Oracle):
         mechanism = query.mechanism(self._adjacency, spend)
         self._ledger.charge(mechanism.event(query.name))
         self._receipt.charge(NonPrivateEvent(query=query.name))
-        exact = query.evaluate(self._rows)
+        rows = self._of(self._rows)
+        exact = query.evaluate(rows)
         if isinstance(query, CategoryCountsQuery):
-            return query.named(self._rows, mechanism.randomize(exact, _Silence()))
+            return query.named(rows, mechanism.randomize(exact, _Silence()))
         if isinstance(mechanism, GaussianMechanism | SampledGaussian):
             return exact
         if isinstance(mechanism, GumbelMechanism):

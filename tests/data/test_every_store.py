@@ -175,6 +175,24 @@ def test_a_sample_is_one_of_the_rows_that_are_marked(store, n, mapped):
         same(query.of_drawn(rows, ~drawn, 0.5), query.of_drawn(*others, 0.5))
 
 
+@pytest.mark.parametrize("mapped", [False, True])
+@pytest.mark.parametrize(("store", "n"), SEVERAL.values(), ids=SEVERAL)
+@pytest.mark.by_day(12)
+def test_a_public_sample_is_a_store_of_its_rows(store, n, mapped):
+    X, y = data(n, 2)
+    positions = np.flatnonzero(np.random.default_rng(1).random(n) < 0.3)
+    rows, bounds = store(X, y), BOUNDS["mapped" if mapped else "plain"]
+    problem = Problem(Logistic(), len(positions), 2, bounds)
+    gradient = GradientQuery(problem, np.linspace(-1, 1, problem.n_rows), 0.3)
+    sample = rows.sample(positions)
+    assert (sample.n_samples, sample.n_features) == (len(positions), 2)
+    found = gradient.evaluate(sample)
+    same(found, gradient.evaluate(DenseRows(X[positions], y[positions])))
+    np.testing.assert_array_equal(gradient.evaluate(rows.sample(positions)), found)
+    # All rows are asked as before.
+    same(gradient.evaluate(rows), gradient.evaluate(DenseRows(X, y)))
+
+
 def of_people(kind, X, y):
     """Rows of people in several blocks."""
     return kind(X, y, None, PrivacyUnits.of(np.arange(len(y)) % 999))
@@ -230,6 +248,13 @@ def test_scores_that_remember_the_block_before_are_caught(monkeypatch):
     monkeypatch.setattr(BoundedBlock, "along", along)
     with pytest.raises(AssertionError):
         check_any_order(DenseRows, BOUNDS["plain"])
+
+
+@pytest.mark.parametrize("store", [RESIDENT["people"], RESIDENT["people, sparse"]])
+def test_rows_of_people_are_not_sampled_by_their_positions(store):
+    """Where the rows of somebody lie tells how many others have."""
+    with pytest.raises(TypeError, match="cannot be sampled"):
+        store(*data()).sample(np.arange(3))
 
 
 def test_the_view_at_the_latest_bounds_is_kept():

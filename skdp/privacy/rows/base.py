@@ -73,6 +73,7 @@ class RowStore(ABC):
     unit: PrivacyUnit = PrivacyUnit.ROW
     target_columns: int | None = None
     _view: BoundedRows | None = None
+    _sample: tuple[np.ndarray, RowStore] | None = None
 
     @abstractmethod
     def sum(self, kernel: Callable[[RawBlock], np.ndarray]) -> np.ndarray:
@@ -88,6 +89,26 @@ class RowStore(ABC):
         if self._view is None or self._view.bounds != bounds:
             self._view = self._bounded(bounds)
         return self._view
+
+    @final
+    def sample(self, positions: np.ndarray) -> RowStore:
+        """A store of the rows at these positions, which are public; the latest one is kept.
+
+        They increase, so that a row is in the sample once or not at all.
+        """
+        if self._sample is None or not np.array_equal(self._sample[0], positions):
+            ends = np.array([-1, *positions, self.n_samples], dtype=np.intp)
+            if not positions.size or np.any(np.diff(ends) < 1):
+                raise ValueError(
+                    f"{type(self).__name__} needs positions of rows that increase, from 0 to "
+                    "n_samples - 1, for a sample."
+                )
+            self._sample = positions.copy(), self._taken(positions)
+        return self._sample[1]
+
+    def _taken(self, positions: np.ndarray) -> RowStore:
+        """A store of the rows at these positions."""
+        raise TypeError(f"{type(self).__name__} cannot be sampled by the positions of rows.")
 
     @property
     def steady(self) -> bool:
@@ -258,6 +279,16 @@ class ResidentRows(BlockStore):
             parts = _taken(self.X, order), self.y[order], weights, self.units.sorted()
             self._by_unit = type(self)(*parts)
         return self._by_unit
+
+    @final
+    def _taken(self, positions: np.ndarray) -> RowStore:
+        if self.units is not None:
+            return super()._taken(positions)
+        weights = None if self.weights is None else self.weights[positions]
+        # In memory, also if they come from a file.
+        X = _taken(self.X, positions)
+        X = np.asarray(X) if isinstance(X, np.ndarray) else X
+        return type(self)(X, self.y[positions], weights)
 
     @final
     def _cut(self, rows: int, longest: int) -> list[RawBlock]:

@@ -18,9 +18,9 @@ from sklearn.utils.validation import _get_feature_names
 from ...problem.bounds import RowBounds
 from ...validation import shown, telling_sizes
 from ..adjacency import PrivacyUnit
-from .base import BlockStore, BoundedRows
+from .base import BlockStore, BoundedRows, RowStore
 from .bounded_rows import MANY_ROWS, BoundedBlock, RawBlock
-from .in_memory import rows_of_part
+from .in_memory import rows_in_memory, rows_of_part
 from .privacy_units import LabelledRows, UnitCounts
 from .reading import columns_of, in_units_of, redacted, strict_checks
 from .table_parts import CHANGED, Part, as_rows, checksum, nowhere
@@ -373,6 +373,24 @@ class ChunkedRows(BlockStore):
 
     def _bounded(self, bounds: RowBounds) -> BoundedRows:
         return super()._bounded(bounds) if self._parts is None else _BoundedChunks(self, bounds)
+
+    def _taken(self, positions: np.ndarray) -> RowStore:
+        if self._counts is not None:
+            return super()._taken(positions)
+        start, X, y, weights = 0, [], [], []
+        for block in self.blocks():
+            first, last = np.searchsorted(positions, (start, start + len(block.y)))
+            own = positions[first:last] - start
+            start += len(block.y)
+            rows = block.X[own]
+            X.append(sp.csr_array(rows) if self.sparse else rows)
+            y.append(block.y[own])
+            if block.weights is not None:
+                weights.append(block.weights[own])
+            del block
+        stacked = sp.vstack(X, format="csr") if self.sparse else np.concatenate(X)
+        together = np.concatenate(weights) if weights else None
+        return rows_in_memory(stacked, np.concatenate(y), together)
 
     def parts(self) -> Iterator[tuple[Part, list[RawBlock]]]:
         """Parts that were kept of chunks, and their rows, if those are as they were read first."""

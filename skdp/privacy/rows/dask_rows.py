@@ -21,6 +21,7 @@ them come to this process, which numbers the privacy units of the table.
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from functools import partial
 from itertools import chain, pairwise
 from typing import Any, NoReturn, final
@@ -147,6 +148,15 @@ class DaskRows(RowStore):
     def _bounded(self, bounds: RowBounds) -> BoundedRows:
         return _BoundedPartitions(self._tasks, bounds, self.n_samples)
 
+    def _taken(self, positions: np.ndarray) -> RowStore:
+        if self.unit is not PrivacyUnit.ROW:
+            return super()._taken(positions)
+        # On the workers, where they lie.
+        other = DaskRows.__new__(DaskRows)
+        vars(other).update(vars(self), _view=None, _sample=None)
+        other._tasks, other.n_samples = self._tasks.sampled(positions), len(positions)
+        return other
+
     def __reduce__(self) -> NoReturn:
         raise TypeError("DaskRows cannot be copied or pickled: rows stay where they are.")
 
@@ -208,6 +218,22 @@ class Tasks:
             self._opened = self._opened.map(partition.shared, of_groups).kept()
         self._ends = None
         return table.n_units
+
+    def sampled(self, positions: np.ndarray) -> Tasks:
+        """Tasks over the rows at these positions, of which workers keep copies."""
+        assert self._ends is not None
+        ends = np.searchsorted(positions, self._ends)
+        of_each = [
+            positions[i:j] - start
+            for (i, j), start in zip(pairwise(ends), self._ends, strict=False)
+        ]
+        of_groups = [[of_each[i] for i in group] for group in self._places]
+        other = copy(self)
+        with _large_graphs():
+            other._X = self._X.map(partition.features_of, self._opened, of_groups).kept()
+            other._opened = other._X.map(partition.sampled, self._opened, of_groups).kept()
+        other._ends, other._sent = ends, {}
+        return other
 
     def answer(
         self,

@@ -164,6 +164,29 @@ def shared(partitions: Opened, numbered: list[NumberedUnits]) -> Opened:
 
 
 @_on_worker
+def features_of(X: _Each, partitions: Opened, chosen: list[np.ndarray]) -> list[Any]:
+    """Features of some rows of each partition, by their positions in it, copied."""
+    out = []
+    for features, partition, own in zip(X, partitions, chosen, strict=True):
+        made = _made(features)
+        # Refused unless they are still those that were opened.
+        partition.blocks(made)
+        out.append(as_rows(made, finite=False)[own])
+    return out
+
+
+@_on_worker
+def sampled(X: list[Any], partitions: Opened, chosen: list[np.ndarray]) -> Opened:
+    """Partitions of some of the rows, whose features have been copied."""
+    out = []
+    for features, partition, own in zip(X, partitions, chosen, strict=True):
+        y, weights = partition.part.y[own], partition.part.weights
+        part = Part(y, None if weights is None else weights[own], nowhere, checksum(features))
+        out.append(OpenedPartition(replace(partition.facts, n_samples=len(own)), part))
+    return out
+
+
+@_on_worker
 def labels(y: Any) -> np.ndarray:
     """The different labels in a partition, at most one more than a set of classes may have."""
     return np.unique(np.asarray(y))[: MOST_LABELS + 1]
