@@ -13,8 +13,8 @@ scikit-learn's ``LogisticRegression`` on the whole stream. ``throughput`` compar
 with ``SGDClassifier.partial_fit`` over a declared horizon of a million rows in the same run, calls
 interleaved. ``later_blocks`` compares streams whose blocks build on the blocks before, by keeping
 their coordinates and taking fewer steps, with streams whose blocks look and step like the first
-one. By it ``MOST_BLUR`` and ``STEPS_OF_FOLLOWING`` of ``skdp.solvers.defaults`` were set, on adult,
-covertype and 20 white features. ``memory`` feeds a million rows and reports how the process grew.
+one: that is what ``MOST_BLUR`` and ``STEPS_OF_FOLLOWING`` of ``skdp.solvers.defaults`` are for.
+``memory`` feeds a million rows and reports how the process grew.
 """
 
 from __future__ import annotations
@@ -33,8 +33,7 @@ from sklearn.linear_model import LogisticRegression, SGDClassifier
 
 from skdp import DPLogisticRegression
 from skdp.solvers import Blocks
-from skdp.solvers.defaults import PreconditionedGD as StepsOfBlocks
-from skdp.solvers.defaults import Whitening as CoordinatesOfBlocks
+from skdp.solvers import defaults as tuned
 
 EPSILONS = (0.1, 1.0, 4.0)
 EPSILONS_OF_BLOCKS = (0.5, 1.0, 4.0)
@@ -230,7 +229,7 @@ def built_on(rows, epsilon, horizon, seed):
 
 
 def later_blocks(arguments):
-    rules = CoordinatesOfBlocks.MOST_BLUR, StepsOfBlocks.STEPS_OF_FOLLOWING
+    rules = tuned.Whitening.MOST_BLUR, tuned.PreconditionedGD.STEPS_OF_FOLLOWING
     print("Loss of blocks that build on those before, less that of blocks that do not (± se)\n")
     print("| data | epsilon | horizon | loss | at the end | of the next rows | looks | gradients |")
     print("|---" * 8 + "|", flush=True)
@@ -243,8 +242,8 @@ def later_blocks(arguments):
                     rows = stream(name, 150_000, seed) if made is None else made(seed)
                     pair = []
                     for blur, steps in ((0.0, 1.0), rules):
-                        CoordinatesOfBlocks.MOST_BLUR = blur
-                        StepsOfBlocks.STEPS_OF_FOLLOWING = steps
+                        tuned.Whitening.MOST_BLUR = blur
+                        tuned.PreconditionedGD.STEPS_OF_FOLLOWING = steps
                         pair.append(built_on(rows, epsilon, horizon, seed))
                     found.append(pair)
                 before, after = np.moveaxis(np.array(found), 1, 0)

@@ -213,12 +213,12 @@ class RowMap:
         Length of most mapped rows, if it has been found out.
     moments : ndarray of shape (k,), optional
         Second moments of the coordinates of mapped rows, if they stand out of their noise.
-    blur : float, default=inf
-        About the largest relative error of second moments, in any direction there, that noise has
-        left.
     sketch : ndarray of int of shape (d,), optional
         Coordinate, below that of any row of the matrix, that each feature is added to; every
         coordinate occurs. None adds none to another.
+    blur : float, default=inf
+        About the largest relative error of second moments, in any direction there, that noise has
+        left.
 
     Guarantees
     ----------

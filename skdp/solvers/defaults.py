@@ -118,7 +118,7 @@ class PreconditionedGD:
     STEPS_OF_TWO, STEPS_OF_SEVERAL, STEPS_OF_RARE = 5.5, 8.0, 12.0
     # Share of the steps, in any coordinates, that a block of a stream takes, which starts at the
     # model of the block before; how many it takes at least; and n mu from which fewer are enough.
-    # Set on adult, covertype and 20 white features, and measured on others, by streams.py.
+    # Set on adult, covertype, 20 white features and a stream that turns; measured by streams.py.
     STEPS_OF_FOLLOWING, LEAST_OF_FOLLOWING, EVIDENCE_OF_FOLLOWING = 0.5, 4, 5000.0
     # There, momentum and noise in the score of a typical row before iterates are combined.
     MOMENTUM, SCORE_NOISE = 0.6, 6.0
@@ -641,8 +641,9 @@ class Whitening:
     # Floor of eigenvalues, in units of the spectral norm of the noise and of their mean.
     FLOOR_OF_NOISE, FLOOR = 0.25, 0.01
     # Relative error of second moments, in the direction where it is largest, up to which a block of
-    # a stream takes the coordinates of the block before as they are. Measured by streams.py; counts
-    # lost .0003 of their loss at epsilon .5, and look again.
+    # a stream takes the coordinates of the block before as they are. At .5 a million rows of 100
+    # columns look again. Measured by streams.py; counts look again, as they lost .0003 in loss at
+    # epsilon .5.
     MOST_BLUR = 1.0
     # Variances that count at least: of features in units of an even share of a row's square, and of
     # features that were brought to one size by the first look.
