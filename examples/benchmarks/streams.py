@@ -3,6 +3,7 @@
     python examples/benchmarks/streams.py accuracy --data adult --rows 100000 --plot adult.png
     python examples/benchmarks/streams.py throughput
     python examples/benchmarks/streams.py throughput --calls 10 --columns 20
+    python examples/benchmarks/streams.py later_blocks --repeats 4
     python examples/benchmarks/streams.py memory
 
 ``accuracy`` compares the default under ``partial_fit`` (``blocks``), the one that keeps no rows
@@ -10,7 +11,10 @@
 which is not private. Excess risk is the mean logistic loss on held-out rows above that of
 scikit-learn's ``LogisticRegression`` on the whole stream. ``throughput`` compares rows per second
 with ``SGDClassifier.partial_fit`` over a declared horizon of a million rows in the same run, calls
-interleaved. ``memory`` feeds a million rows and reports how the process grew.
+interleaved. ``later_blocks`` compares streams whose blocks build on the blocks before, by keeping
+their coordinates and taking fewer steps, with streams whose blocks look and step like the first
+one: that is what ``MOST_BLUR`` and ``STEPS_OF_FOLLOWING`` of ``skdp.solvers.defaults`` are for.
+``memory`` feeds a million rows and reports how the process grew.
 """
 
 from __future__ import annotations
@@ -29,8 +33,10 @@ from sklearn.linear_model import LogisticRegression, SGDClassifier
 
 from skdp import DPLogisticRegression
 from skdp.solvers import Blocks
+from skdp.solvers import defaults as tuned
 
 EPSILONS = (0.1, 1.0, 4.0)
+EPSILONS_OF_BLOCKS = (0.5, 1.0, 4.0)
 MOMENTS = 12
 SOLVERS = ("blocks", "ftrl", "frank_wolfe")
 
@@ -174,6 +180,84 @@ def throughput(arguments):
             print(f"| {d} | {size} | {n / spent['sgd']:,.0f} | {' | '.join(ratios)} |", flush=True)
 
 
+def simulated(rows, columns, seed, *, correlation=0.0, turn=0.0):
+    """Rows of two classes, neighbouring columns correlated, whose model turns on the way."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(rows + 20_000, columns))
+    for j in range(1, columns if correlation else 0):
+        X[:, j] = correlation * X[:, j - 1] + np.sqrt(1 - correlation**2) * X[:, j]
+    ends = np.linalg.qr(rng.normal(size=(columns, 2)))[0]
+    angle = turn * np.minimum(np.arange(len(X)) / rows, 1)
+    z = 2.5 * (np.cos(angle) * (X @ ends[:, 0]) + np.sin(angle) * (X @ ends[:, 1]))
+    y = (rng.random(len(X)) < expit(z)).astype(int)
+    X /= np.sqrt(columns)
+    return X[:rows], y[:rows], X[rows:], y[rows:]
+
+
+SIMULATED = {
+    "white, 10": lambda seed: simulated(100_000, 10, seed),
+    "white, 20": lambda seed: simulated(200_000, 20, seed),
+    "white, 100": lambda seed: simulated(400_000, 100, seed),
+    "correlated, 20": lambda seed: simulated(200_000, 20, seed, correlation=0.7),
+    "turning by 90 degrees, 20": lambda seed: simulated(200_000, 20, seed, turn=np.pi / 2),
+}
+
+
+def built_on(rows, epsilon, horizon, seed):
+    """Loss at the end, mean loss of the next rows along the stream, looks and gradients; (4,)."""
+    X, y, X_test, y_test = rows
+    n = len(y)
+    model = DPLogisticRegression(
+        epsilon=epsilon,
+        delta=1e-6,
+        data_norm=float(np.quantile(np.linalg.norm(X[:2000], axis=1), 0.99)),
+        classes=[0, 1],
+        horizon=n if horizon else None,
+        random_state=seed,
+    )
+    next_rows, start = [], 0
+    for end in moments(n):
+        model.partial_fit(X[start:end], y[start:end])
+        start = end
+        if end < n:
+            next_rows.append(logistic_loss(model, X[end : end + 5000], y[end : end + 5000]))
+    counts = [
+        sum(event.count for event in model.privacy_ledger_ if event.query == query)
+        for query in ("second_moments", "gradient")
+    ]
+    return logistic_loss(model, X_test, y_test), np.mean(next_rows), *counts
+
+
+def later_blocks(arguments):
+    rules = tuned.Whitening.MOST_BLUR, tuned.PreconditionedGD.STEPS_OF_FOLLOWING
+    print("Loss of blocks that build on those before, less that of blocks that do not (± se)\n")
+    print("| data | epsilon | horizon | loss | at the end | of the next rows | looks | gradients |")
+    print("|---" * 8 + "|", flush=True)
+    for name in arguments.data:
+        for epsilon in EPSILONS_OF_BLOCKS:
+            for horizon in (True, False):
+                found = []
+                for seed in range(arguments.repeats):
+                    made = SIMULATED.get(name)
+                    rows = stream(name, 150_000, seed) if made is None else made(seed)
+                    pair = []
+                    for blur, steps in ((0.0, 1.0), rules):
+                        tuned.Whitening.MOST_BLUR = blur
+                        tuned.PreconditionedGD.STEPS_OF_FOLLOWING = steps
+                        pair.append(built_on(rows, epsilon, horizon, seed))
+                    found.append(pair)
+                before, after = np.moveaxis(np.array(found), 1, 0)
+                errors = (after - before)[:, :2].std(axis=0, ddof=1) / np.sqrt(len(found))
+                means = (after - before)[:, :2].mean(axis=0)
+                losses = [f"{m:+.4f} ± {e:.4f}" for m, e in zip(means, errors, strict=True)]
+                counts = [
+                    f"{b:.0f} to {a:.0f}" for b, a in zip(before[0, 2:], after[0, 2:], strict=True)
+                ]
+                row = [name, f"{epsilon:g}", "declared" if horizon else "none"]
+                row += [f"{before[:, 0].mean():.4f}", *losses, *counts]
+                print(f"| {' | '.join(row)} |", flush=True)
+
+
 def grown(parameters, queue):
     """Peak memory of this process after each 100,000 rows of a million."""
     model = private(1.0, 1e-6, **parameters)
@@ -220,6 +304,10 @@ def main():
     command.add_argument("--columns", type=int, nargs="+", default=[20, 100])
     command.add_argument("--calls", type=int, nargs="+", default=[10, 100, 1000])
     command.set_defaults(run=throughput)
+    command = commands.add_parser("later_blocks")
+    command.add_argument("--data", nargs="+", default=["adult", "covertype", *SIMULATED])
+    command.add_argument("--repeats", type=int, default=4)
+    command.set_defaults(run=later_blocks)
     commands.add_parser("memory").set_defaults(run=memory)
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")

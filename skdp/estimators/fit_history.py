@@ -5,7 +5,7 @@ from __future__ import annotations
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cache
-from math import isinf
+from math import inf, isinf
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -251,6 +251,9 @@ class EarlierModel:
         released, row_map = None if progress is None else progress.released, None
         if released is not None and progress is not None and progress.same(model, "precondition"):
             row_map = released.row_map
+        if row_map is not None:
+            # The rows of another fit may be others, at which it has to look itself.
+            row_map = replace(row_map, blur=inf)
         if released is not None and getattr(model, "class_weight", None) == "balanced":
             intercept = released.intercept
         bounds = model._given_bounds(False) if released is None else released.bounds

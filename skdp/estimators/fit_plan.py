@@ -286,8 +286,8 @@ def plan_fit(case: Case) -> FitPlan:
     left *= 1 - (0.0 if counts is None else counts.share)
     # With weights of classes few steps lose .01 of balanced accuracy where one class is rare.
     if coordinates is not None and acts and reason is not None and not model._weighs_classes:
-        mu = case.mu * sqrt(left)
-        few = in_few_steps(coordinates.preconditioner, case.asked_first, mu)
+        mu, known = case.mu * sqrt(left), {"follows": started and case.block}
+        few = in_few_steps(coordinates.preconditioner, case.asked_first, mu, **known)
         if few is not None:
             solver, reason = few
     solver.check(problem)

@@ -222,7 +222,7 @@ def planned_mu(model: Any) -> float:
 
 
 def in_few_steps(
-    preconditioner: Preconditioner, problem: Problem, mu: float
+    preconditioner: Preconditioner, problem: Problem, mu: float, *, follows: bool = False
 ) -> tuple[Solver, str] | None:
     """A solver of fewer steps that is as accurate as ``'gd'`` here, and the reason; else None.
 
@@ -237,6 +237,8 @@ def in_few_steps(
         Loss and public sizes.
     mu : float
         Gaussian-DP parameter of what is left for preconditioner and solver.
+    follows : bool, default=False
+        Whether it is a block of a stream that starts at the model of the block before.
     """
     if not (problem.loss.log_odds or problem.loss.log_means):
         margins = problem.loss.family in ("hinge", "squared_hinge") and problem.loss.n_scores == 1
@@ -251,7 +253,9 @@ def in_few_steps(
     if not isinstance(preconditioner, Whitening):
         return None
     if problem.loss.n_scores == 1:
-        return PreconditionedGD(), "few steps, as far as noise and rows let them go"
+        # How many are enough was measured for two classes alone.
+        follows = follows and problem.loss.log_odds
+        return PreconditionedGD(follows=follows), "few steps, as far as noise and rows let them go"
     if not preconditioner.resolves(problem, mu):
         return None
     return PreconditionedGD(), "second moments stand out of their noise, so few steps are enough"

@@ -470,12 +470,15 @@ class Coordinates(Stage):
         Finds them.
     acts : bool
         Whether rows and budget seem to be enough for it. It looks again when it runs.
+    kept : bool
+        Whether coordinates that an earlier part of a stream has found are taken as they are.
     """
 
     purpose = "coordinates of the features"
 
     preconditioner: Preconditioner
     acts: bool
+    kept: bool
 
     @classmethod
     def wanted(cls, case: Case, left: float, *, settled: bool) -> Self | None:
@@ -489,9 +492,11 @@ class Coordinates(Stage):
             return None
         found.check(problem)
         origin = case.origin if settled else None
-        known = origin is not None and origin.coordinates(problem.bounds) is not None
-        acts = found.acts(problem, mu, known=known)
-        return cls(getattr(found, "share", 0.0) if acts else 0.0, found, acts)
+        known = None if origin is None else origin.coordinates(problem.bounds)
+        acts = found.acts(problem, mu, known=known is not None)
+        kept = known is not None and found.keeps(known)
+        share = getattr(found, "share", 0.0) if acts and not kept else 0.0
+        return cls(share, found, acts, kept)
 
     def run(self, fit: FitState, oracle: Oracle) -> None:
         """State the problem in the coordinates, from those of the earlier model if it has some."""
@@ -504,6 +509,8 @@ class Coordinates(Stage):
     def __str__(self) -> str:
         if not self.acts:
             return ""
+        if self.kept:
+            return f"coordinates by {type(self.preconditioner).__name__}, as they were found before"
         cost = f", up to {self.share:.0%} of the rest" if self.share else ""
         return f"coordinates by {type(self.preconditioner).__name__}{cost}"
 

@@ -216,6 +216,9 @@ class RowMap:
     sketch : ndarray of int of shape (d,), optional
         Coordinate, below that of any row of the matrix, that each feature is added to; every
         coordinate occurs. None adds none to another.
+    blur : float, default=inf
+        About the largest relative error of second moments, in any direction there, that noise has
+        left.
 
     Guarantees
     ----------
@@ -230,6 +233,7 @@ class RowMap:
     typical: float | None = None
     moments: np.ndarray | None = None
     sketch: np.ndarray | None = None
+    blur: float = inf
 
     def __post_init__(self) -> None:
         for name in _ARRAYS_OF_MAPS:

@@ -118,6 +118,10 @@ class PreconditionedGD:
     STEPS_OF_TWO, STEPS_OF_SEVERAL, STEPS_OF_RARE = 5.5, 8.0, 12.0
     # Steps from a solution of a sample of the rows, at budgets up to mu = 2.
     STEPS_FROM_NEARBY = 3
+    # Share of the steps, in any coordinates, that a block of a stream takes, which starts at the
+    # model of the block before; how many it takes at least; and n mu from which fewer are enough.
+    # Set on adult, covertype, 20 white features and a stream that turns; measured by streams.py.
+    STEPS_OF_FOLLOWING, LEAST_OF_FOLLOWING, EVIDENCE_OF_FOLLOWING = 0.5, 4, 5000.0
     # There, momentum and noise in the score of a typical row before iterates are combined.
     MOMENTUM, SCORE_NOISE = 0.6, 6.0
     # Curvature of the loss that steps assume, in units of that at the start: more first, because
@@ -638,6 +642,11 @@ class Whitening:
     MOST_ROW_LENGTH = 4.0
     # Floor of eigenvalues, in units of the spectral norm of the noise and of their mean.
     FLOOR_OF_NOISE, FLOOR = 0.25, 0.01
+    # Relative error of second moments, in the direction where it is largest, up to which a block of
+    # a stream takes the coordinates of the block before as they are. At .5 a million rows of 100
+    # columns look again. Measured by streams.py; counts look again, as they lost .0003 in loss at
+    # epsilon .5.
+    MOST_BLUR = 1.0
     # Variances that count at least: of features in units of an even share of a row's square, and of
     # features that were brought to one size by the first look.
     LEAST_VARIANCE, LEAST_VARIANCE_AGAIN = 1e-4, 1e-3

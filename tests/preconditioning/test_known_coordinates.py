@@ -154,3 +154,34 @@ def test_sparse_rows_of_text_start_at_a_given_model_too():
     coef, intercept = conditioned.in_user_coordinates(conditioned.start()[:, None])
     np.testing.assert_allclose(coef[:, 0], np.arange(D), atol=1e-9)
     np.testing.assert_allclose(intercept, 1.5 * D)
+
+
+def test_clear_coordinates_are_kept_at_no_cost_until_they_count_as_doubtful():
+    task, looks = problem(Logistic(), 1.5), []
+    known = None
+    for _ in range(12):
+        before = known
+        oracle, ledger = oracle_for(task, epsilon=50.0)
+        kept = known is not None and Whitening(full=True).keeps(known)
+        known = Whitening(full=True).prepare(task, oracle, PUBLIC_RNG, known).bounds.row_map
+        looks.append(len(ledger.receipt()))
+        assert kept == (not looks[-1])
+        if kept:
+            assert ledger.total == 0
+            assert known.blur == 2 * before.blur
+            np.testing.assert_array_equal(known.jacobian(), before.jacobian())
+            np.testing.assert_array_equal(known.shift, before.shift)
+    # Rows may have changed: they are looked at again, by two queries as at first.
+    assert looks[0] == 2
+    assert looks[1] == 0
+    assert 2 in looks[1:]
+
+
+@pytest.mark.parametrize("looks", [Whitening(full=True), Whitening(full=False)], ids=repr)
+def test_coordinates_that_noise_blurs_are_looked_at_again(looks):
+    task = problem(Logistic(), 1.5)
+    known = looks.prepare(task, oracle_for(task, epsilon=0.3)[0], PUBLIC_RNG).bounds.row_map
+    assert not looks.keeps(known)
+    oracle, ledger = oracle_for(task, epsilon=50.0)
+    looks.prepare(task, oracle, PUBLIC_RNG, known)
+    assert ledger.receipt()

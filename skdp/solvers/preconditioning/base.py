@@ -85,6 +85,17 @@ class Preconditioner(ABC):
         del problem, mu
         return False
 
+    def keeps(self, known: RowMap) -> bool:
+        """True if coordinates that were released earlier will be taken as they are, at no cost.
+
+        Parameters
+        ----------
+        known : RowMap
+            As for ``prepare``.
+        """
+        del known
+        return False
+
     @final
     def prepare(
         self,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import sqrt
+from math import inf, sqrt
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -33,6 +33,10 @@ class Whitening(Preconditioner):
     a floor at the level of its noise. Looked at in the user's coordinates instead, the noise would
     be scaled up together with the features that vary little. If the second look shows no direction
     that stands clearly out of its noise, it only makes the variances more precise.
+
+    Of classes, a block of a stream takes the coordinates of the block before as they are, at no
+    cost, if noise has left second moments there off by no more than themselves in any direction.
+    Each time they are taken to be half as good, so that rows that change are looked at again.
 
     Parameters
     ----------
@@ -78,6 +82,10 @@ class Whitening(Preconditioner):
         )
         return resolved and n * mu >= tuned.TELLING_EVIDENCE
 
+    def keeps(self, known: RowMap) -> bool:
+        """True if noise has left so little doubt of the coordinates that they serve once more."""
+        return known.blur <= tuned.MOST_BLUR
+
     def _prepare(
         self,
         problem: Problem,
@@ -85,7 +93,10 @@ class Whitening(Preconditioner):
         rng: np.random.Generator,
         known: RowMap | None,
     ) -> Problem:
-        del rng, known
+        del rng
+        if known is not None and self.keeps(known):
+            # Rows may have changed since, and the longer ago the more.
+            return mapped(problem, replace(known, blur=2 * known.blur))
         budget, d, R = oracle.budget, problem.n_features, problem.bounds.data_norm
         if not self.acts(problem, budget.mu, known=False):
             return problem
@@ -136,7 +147,9 @@ class Whitening(Preconditioner):
         floor = tuned.FLOOR_OF_NOISE * edge + tuned.FLOOR * values.mean()
         matrix = vectors / np.sqrt(values + floor)
         kept = values / (values + floor)
-        return RowMap(seen.scale, matrix, (seen.shift + mean) @ matrix, _length(kept), moments=kept)
+        shift, blur = (seen.shift + mean) @ matrix, edge / float(values[0] + floor)
+        blur = inf if problem.loss.log_means else blur
+        return RowMap(seen.scale, matrix, shift, _length(kept), moments=kept, blur=blur)
 
 
 def _shrunk_mean(problem: Problem, mean: np.ndarray, sd: float) -> np.ndarray:
