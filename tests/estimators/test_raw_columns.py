@@ -225,6 +225,20 @@ def test_columns_are_not_scaled_where_units_are_the_users(settings):
     assert not found(classifier(random_state=0, **settings).fit((X - ORIGIN) / UNITS, y))
 
 
+@pytest.mark.parametrize("alpha", [0.0, 1.0])
+@pytest.mark.parametrize("k", [D, 3])
+def test_features_are_selected_and_fitted_in_the_units_of_the_user(alpha, k):
+    Z = table()[0] / UNITS
+    y = Z[:, 1] - ORIGIN[1] + np.random.default_rng(1).normal(scale=0.1, size=len(Z))
+    X = (Z - ORIGIN / UNITS) * np.array([3.0, 1.0, 1.0, 1.0, 0.3, 0.3])
+    settings = {"epsilon": 4.0, "alpha": alpha, "target_bounds": (-5, 5), "random_state": 0}
+    model = DPLinearRegression(solver=Screening(k=k), **settings).fit(X, y)
+    assert not found(model)
+    assert model.score(X, y) > 0.97
+    with pytest.raises(ValueError, match="Pass data_norm in place of them"):
+        model.set_params(data_bounds=(-9.0, 9.0)).fit(X, y)
+
+
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_an_explicit_penalty_is_about_columns_as_they_come(n_classes):
     X, _, score = table()
