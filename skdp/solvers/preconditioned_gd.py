@@ -70,7 +70,7 @@ class PreconditionedGD(Solver):
     ----------
     steps : int, optional
         Number of gradients. By default 24 where no moments were released. Where they were, 5.5 for
-        two balanced classes, 8 for several and up to 12 for rare ones and for counts, times the
+        two balanced classes, up to 12 for rare ones, and 12 for several and for counts, times the
         ratio of the largest to the smallest moment, and 24 at most. More at budgets beyond mu = 2.
     clip : float, optional
         Bound on the derivative of the loss of a row of full norm, that is, on a row's gradient in
