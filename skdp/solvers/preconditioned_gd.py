@@ -334,7 +334,7 @@ class _Axes:
 
     @classmethod
     def of(cls, problem: Problem, weight: float) -> _Axes:
-        """Those of the penalty of a problem, whose curvature counts by a weight."""
+        """Axes of the penalty of a problem, whose curvature counts by a weight."""
         root, directions = np.asarray(problem.penalty.root), None
         if root.ndim == 2:
             # Of the root, not of its square, in which small curvatures drown in rounding.
@@ -349,7 +349,7 @@ class _Axes:
         return w if self.directions is None else self._times(self.directions, w)
 
     def back(self, w: np.ndarray) -> np.ndarray:
-        """What has these entries along the axes, in the coordinates of the problem."""
+        """Coordinates of the problem for entries along the axes."""
         return w if self.directions is None else self._times(self.directions.T, w)
 
     def _times(self, matrix: np.ndarray, w: np.ndarray) -> np.ndarray:
