@@ -334,10 +334,12 @@ class ColumnRanges(Stage):
 
     @classmethod
     def wanted(cls, case: Case) -> Self | None:
-        """None where all are known, or the penalty is about the user's units."""
+        """None where all are known, or penalty or solver are about the user's units."""
         problem, model = case.problem, case.model
         columns = model._unknown_columns
         if not columns or not case.central or problem.bounds.feature_bound is not None:
+            return None
+        if case.asked != "auto" and named(case.asked).selects:
             return None
         # Where some are given all others are asked for, too.
         many = problem.wide or problem.sites is not None

@@ -45,7 +45,7 @@ from ..privacy.row_scores import NoisyScoring
 from ..privacy.rows.chunked import Chunks
 from ..privacy.rows.dask_rows import is_collection
 from ..privacy.rows.privacy_units import PrivacyUnits
-from ..privacy.rows.reading import in_units_of, redacted, strict_checks
+from ..privacy.rows.reading import columns_of, in_units_of, redacted, strict_checks
 from ..reporting.budget_warnings import warn_of_promise
 from ..reporting.composition import ParallelComposition
 from ..reporting.composition_verdicts import warn_of
@@ -443,6 +443,12 @@ class PrivateSearch(BudgetedEstimator, MetaEstimatorMixin, BaseEstimator, ABC):
         if isinstance(last, PrivateLinearModel):
             y = last._flat(y)
         X, y = redacted(indexable, X, y)
+        columns = redacted(columns_of, y) or 1
+        if columns > 1:
+            raise ValueError(
+                f"{who} needs one target a row, in a vector, got a table of {columns} columns. "
+                "Search for one column at a time, each search with a part of the budget."
+            )
         y = redacted(column_or_1d, y, warn=True)
         redacted(assert_all_finite, y, input_name="y", estimator_name=who)
         if isinstance(self.estimator, PrivateLinearModel):
@@ -648,5 +654,7 @@ class PrivateSearch(BudgetedEstimator, MetaEstimatorMixin, BaseEstimator, ABC):
         tags.regressor_tags = inner.regressor_tags
         tags.input_tags.sparse = inner.input_tags.sparse
         tags.target_tags = inner.target_tags
+        # Scores of rows compare one target with one prediction, whatever the models take.
+        tags.target_tags.multi_output = False
         tags.non_deterministic = self.random_state is None
         return tags

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import ceil, inf, isinf, sqrt
+from math import ceil, inf, isinf, log, sqrt
 from numbers import Integral, Real
 from typing import Any
 
@@ -61,7 +61,9 @@ def descent_rule(
     this at a constant, capped by what the steps can cover stably. Small budgets thus stop early,
     which acts like a ridge. At budgets so large that hardly any privacy is left (mu > 2) the clip
     tends to the Lipschitz constant and steps grow in number and momentum, towards the solution
-    without privacy.
+    without privacy. Of an oscillation that momentum has caused ``exp(-m / 2)`` is left after m of
+    its memories, ``1 / (1 - momentum)`` steps each. Where noise is less than what is borne, because
+    steps cannot cover more, there are as many more of them as let it fall with the noise.
     """
     family = _family(problem)
     growth = max(1.0, mu / 2)
@@ -82,15 +84,17 @@ def descent_rule(
         most = min(score_noise, tuned.SCORE_NOISE_BY_COEFFICIENTS * sqrt(problem.n_parameters))
         score_noise = min(most, max(least, tuned.SCORE_NOISE_BY_EVIDENCE * each))
     clip = min(clip, lipschitz)
-    if steps is None:
-        steps = ceil(family.steps * sqrt(growth))
+    planned = ceil(family.steps * sqrt(growth)) if steps is None else steps
     if momentum is None:
         momentum = 1 - tuned.FORGETTING / sqrt(growth)
     if total_step_size is None:
-        covered = _largest_step(family, clip, lipschitz) * steps / (1 - momentum)
-        afforded = score_noise * evidence / (2 * clip) if clip < inf else covered
-        total_step_size = min(covered, afforded)
-    return DescentRule(steps, total_step_size, clip, momentum)
+        stride = _largest_step(family, clip, lipschitz) / (1 - momentum)
+        afforded = score_noise * evidence / (2 * clip) if clip < inf else stride * planned
+        if steps is None:
+            less_noise = max(1.0, min(growth, afforded / (stride * planned)))
+            planned += ceil(2 * log(less_noise) / (1 - momentum))
+        total_step_size = min(stride * planned, afforded)
+    return DescentRule(planned, total_step_size, clip, momentum)
 
 
 def rule_of(solver: Any, problem: Problem, mu: float) -> DescentRule:

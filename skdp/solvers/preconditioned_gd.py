@@ -71,7 +71,7 @@ class PreconditionedGD(Solver):
     ----------
     steps : int, optional
         Number of gradients. By default 24 where no moments were released. Where they were, 5.5 for
-        two balanced classes, 8 for several and up to 12 for rare ones and for counts, times the
+        two balanced classes, up to 12 for rare ones, and 12 for several and for counts, times the
         ratio of the largest to the smallest moment, and 24 at most. More at budgets beyond mu = 2.
     clip : float, optional
         Bound on the derivative of the loss of a row of full norm, that is, on a row's gradient in
@@ -169,19 +169,21 @@ class PreconditionedGD(Solver):
         weak = weak and not counts
         blind = not weak if self.label_blind is None else self.label_blind
         bounds = {"label_blind": blind, "whole_units": whole_units}
-        slope_of_ridge, steepest = _ridge(problem, weight)
+        axes = _Axes.of(problem, weight)
+        of_ridge = axes.curvature.reshape(-1, *(1 for _ in problem.shape[1:]))
 
         def gradient(w: np.ndarray) -> np.ndarray:
-            g = oracle.gradient(w, spend=spend, clip_norm=clip_norm, **bounds)
-            return g + slope_of_ridge(w)
+            g = oracle.gradient(axes.back(w), spend=spend, clip_norm=clip_norm, **bounds)
+            return axes.turned(g) + of_ridge * w
 
         task = _Task(
             problem=problem,
+            axes=axes,
+            of_ridge=of_ridge,
             gradient=gradient,
             noise=oracle.gradient_scale(spend=spend, clip_norm=clip_norm),
             steps=steps,
             weight=weight,
-            steepest=steepest,
             blur=2 * clip / (problem.n_samples * budget.mu),
             growth=growth,
             weak=weak,
@@ -207,8 +209,9 @@ class PreconditionedGD(Solver):
         moments = np.append(np.full(d, moments.max()), [constant**2] if constant else [])
         curvature = moments.reshape(shape) * (bend if problem.loss.n_scores > 1 else bend[0])
         of_noise = steps * task.unit * task.blur / (noise * (1 - momentum))
-        slowest = (of_noise + task.steepest).reshape(shape)
-        w = problem.start()
+        slowest = of_noise + task.of_ridge
+        start = task.axes.turned(problem.start())
+        w = start
         pace = np.zeros_like(w)
         late: deque[tuple[np.ndarray, np.ndarray]] = deque(
             maxlen=max(1, ceil(self.average * steps))
@@ -231,15 +234,15 @@ class PreconditionedGD(Solver):
             pace *= longest / max(moved, longest) if longest < inf else 1.0
             w = w + pace
         if not self.average:
-            return w
+            return task.axes.back(w)
         if not counts:
-            return _combined(late, stretch, task.noise)[0]
+            return task.axes.back(_combined(late, stretch, task.noise)[0])
         level = partial(_level, problem, moments[:d])
         w, share = _combined([(level(w, 1), g) for w, g in late], stretch, task.noise)
         of_noise = float(np.sum(moments.reshape(shape)[:d] * stretch[:d] ** 2))
-        start = level(problem.start(), 1)
         noise = tuned.NOISE_OF_ALL_STEPS * task.noise**2 * share * of_noise
-        return level(_shrunk(start, w, moments[:d], noise), -1)
+        w = level(_shrunk(level(start, 1), w, moments[:d], noise), -1)
+        return task.axes.back(w)
 
     def _at_one_pace(self, task: _Task) -> np.ndarray:
         """Steps of one size in all directions, longer while gradients agree; mean of the last."""
@@ -259,8 +262,7 @@ class PreconditionedGD(Solver):
         most = 1.0 if task.weak else max(1.0, min(told, tuned.MOST_SCORE_NOISE / task.blur) / total)
         total /= 1 + tuned.AHEAD / steps
         step = (1 - momentum) * total / steps / task.unit
-        steepest = task.steepest.reshape(-1, *(1 for _ in problem.shape[1:]))
-        w = problem.start()
+        w = task.axes.turned(problem.start())
         pace, tail, sizes = np.zeros_like(w), TailMean(steps, self.average), []
         longer, latest = 1.0, deque[np.ndarray](maxlen=tuned.LATEST_GRADIENTS)
         for _ in range(steps):
@@ -271,15 +273,15 @@ class PreconditionedGD(Solver):
                 longer, pace = tuned.STEP_SHRINKAGE * longer, np.zeros_like(w)
             elif _agreement(latest, task.noise) > tuned.AGREEMENT:
                 longer = min(tuned.STEP_GROWTH * longer, most)
-            pace = momentum * pace - g / (1 / (longer * step) + steepest)
+            pace = momentum * pace - g / (1 / (longer * step) + task.of_ridge)
             w = w + pace
             tail.add(w)
-            sizes.append(1 / (1 / (longer * step) + float(steepest.max())))
+            sizes.append(1 / (1 / (longer * step) + float(task.of_ridge.max())))
         if problem.wide or not (task.weak or problem.loss.log_means):
             # Of text the scale is known from the number of rows, and of many rows it is asked.
-            return tail.value()
+            return task.axes.back(tail.value())
         course = Course(sizes, momentum, [task.noise] * steps, self.average)
-        return at_honest_scale(problem, tail.value(), course)
+        return at_honest_scale(problem, task.axes.back(tail.value()), course)
 
 
 @dataclass(frozen=True)
@@ -290,16 +292,18 @@ class _Task:
     ----------
     problem : Problem
         To be solved.
+    axes : _Axes
+        Coordinates in which steps are made.
+    of_ridge : ndarray
+        Curvature of the ridge along them, of a shape that broadcasts to that of the problem.
     gradient : callable
-        Noisy gradient of loss and ridge at a point.
+        Noisy gradient of loss and ridge at a point, both in these coordinates.
     noise : float
         Standard deviation of an entry of it.
     steps : int
         How often it is asked for.
     weight : float
         Weight of a typical row at the start, in [0, 1].
-    steepest : ndarray of shape (p,)
-        Bound on the curvature of the ridge in each coordinate.
     blur : float
         Noise that a unit of the total step size puts on the score of a typical row.
     growth : float
@@ -311,33 +315,60 @@ class _Task:
     """
 
     problem: Problem
+    axes: _Axes
+    of_ridge: np.ndarray
     gradient: Callable[[np.ndarray], np.ndarray]
     noise: float
     steps: int
     weight: float
-    steepest: np.ndarray
     blur: float
     growth: float
     weak: bool
     unit: float
 
 
-def _ridge(
-    problem: Problem, weight: float
-) -> tuple[Callable[[np.ndarray], np.ndarray], np.ndarray]:
-    """Slope of the ridge times a weight, and bounds on its curvature, zero for the intercept."""
-    d, root = problem.n_features, np.asarray(problem.penalty.root)
-    hessian = weight * (root.T @ root if root.ndim == 2 else np.square(root))
-    steepest = np.zeros(problem.n_rows)
-    # No symmetric matrix exceeds the diagonal of the sums of its rows' sizes.
-    steepest[:d] = np.abs(hessian).sum(axis=1) if root.ndim == 2 else hessian
+@dataclass(frozen=True, eq=False)
+class _Axes:
+    """Axes of the ridge, along each of which it has one curvature, in place of coordinates.
 
-    def slope(w: np.ndarray) -> np.ndarray:
-        out = np.zeros_like(w)
-        out[:d] = hessian @ w[:d] if root.ndim == 2 else (steepest[:d] * w[:d].T).T
-        return out
+    Noise, and moments of white rows, are alike in all of them. Without them a ridge that is strong
+    in one direction would be about as steep along each coordinate, and all steps as short as it
+    needs.
 
-    return slope, steepest
+    Parameters
+    ----------
+    directions : ndarray of shape (d, d) or None
+        Orthonormal rows; None are the coordinates themselves.
+    curvature : ndarray of shape (p,)
+        Of the ridge along each of them, zero for the intercept.
+    """
+
+    directions: np.ndarray | None
+    curvature: np.ndarray
+
+    @classmethod
+    def of(cls, problem: Problem, weight: float) -> _Axes:
+        """Axes of the penalty of a problem, whose curvature counts by a weight."""
+        root, directions = np.asarray(problem.penalty.root), None
+        if root.ndim == 2:
+            # Of the root, not of its square, in which small curvatures drown in rounding.
+            rows, columns = root.shape
+            _, root, directions = np.linalg.svd(root, full_matrices=rows < columns)
+        lengths = np.zeros(problem.n_rows)
+        lengths[: root.size if root.ndim else problem.n_features] = root
+        return cls(directions, weight * np.square(lengths))
+
+    def turned(self, w: np.ndarray) -> np.ndarray:
+        """Entries along the axes of what is given in the coordinates of the problem."""
+        return w if self.directions is None else self._times(self.directions, w)
+
+    def back(self, w: np.ndarray) -> np.ndarray:
+        """Coordinates of the problem for entries along the axes."""
+        return w if self.directions is None else self._times(self.directions.T, w)
+
+    def _times(self, matrix: np.ndarray, w: np.ndarray) -> np.ndarray:
+        d = len(matrix)
+        return np.concatenate([matrix @ w[:d], w[d:]])
 
 
 def _agreement(gradients: Iterable[np.ndarray], noise: float) -> float:

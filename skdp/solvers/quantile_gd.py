@@ -125,9 +125,9 @@ class QuantileGD(Solver):
         )
         look = budget.fraction(share / max(1, self.rounds - 1))
         growth = np.repeat(np.geomspace(1.0, tuned.LAST_ROUND, self.rounds), steps)
-        spends = budget.fraction(1 - (3 if self.rounds > 1 else 2) * share).split(
-            growth / growth.sum()
-        )
+        # At the start, in the rounds and at the end, if there is an intercept to ask about.
+        asked = (3 if self.rounds > 1 else 2) if shares.one.any() else 0
+        spends = budget.fraction(1 - asked * share).split(growth / growth.sum())
         paces = (
             np.geomspace(
                 tuned.FIRST_STEP,

@@ -48,7 +48,7 @@ def calibrated(problem: Problem, oracle: Oracle, w: np.ndarray, budget: Budget) 
     offset = float(constant @ w)
     slopes = w - offset * constant
     scale = sqrt(float(row_map.moments @ slopes**2))
-    if not (one > 0 and scale > 0):
+    if not scale > 0:
         return w
     basis = np.column_stack([one * constant, slopes / scale])
     matrix = row_map.jacobian() @ basis

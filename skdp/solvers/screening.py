@@ -117,6 +117,12 @@ class Screening(Solver):
                 "Screening needs a constraint on each coefficient alone that allows zero, such as "
                 f"NonNegative(), or none, got {shown(box)}. Use the solver 'gd'."
             )
+        if problem.bounds.scaling is not None:
+            raise ValueError(
+                "Screening needs features in the user's units, of which it fits some alone, got "
+                "data_bounds, which bring each to a scale of its own. Pass data_norm in place of "
+                "them, put BoundsScaler in front of the model, or use the solver 'tracked_gd'."
+            )
         penalty = problem.penalty
         if problem.bounds.row_map is not None or (penalty.quadratic and not penalty.separable):
             raise ValueError(

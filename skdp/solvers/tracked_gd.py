@@ -16,7 +16,7 @@ from .base import Solution, Solver
 from .defaults import TrackedGD as tuned
 from .descent import TailMean, clips_whole_units
 from .regression_offset import calibrated
-from .shrinkage import Course, towards_start
+from .shrinkage import Course, direction_of_constant, towards_start
 
 if TYPE_CHECKING:
     from ..privacy.oracle import Oracle
@@ -150,7 +150,12 @@ class TrackedGD(Solver):
         tail = TailMean(steps, self.average)
         sizes, scales, shares = [], [], []
         oracle.note(planned=steps)
-        known = row_map is not None and row_map.moments is not None
+        known = (
+            row_map is not None
+            and row_map.moments is not None
+            # Without an intercept there is no offset to look for.
+            and direction_of_constant(problem, row_map)[1] > 0
+        )
         # A share that is given is one of robustness, and a penalty would have to be shared out.
         asks = self.whole is None and known and problem.loss.squared and problem.loss.n_scores == 1
         asks = asks and evidence >= tuned.CALIBRATED_EVIDENCE and not np.any(problem.penalty.root)

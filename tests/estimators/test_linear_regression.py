@@ -15,8 +15,10 @@ pytestmark = pytest.mark.filterwarnings("ignore::skdp.SeededNoiseWarning")
 
 N = 2000
 CONDITIONED = {"second_moments", "gradient_sizes", "gradient_and_share"}
-# Offset and scale of the predictions are asked for where there is evidence enough.
-CALIBRATED = CONDITIONED | {"gradient"}
+# Where there is an intercept, so is the mean of the targets at the start.
+STARTED = CONDITIONED | {"intercept_gradient"}
+# Offset and scale of the predictions are asked for besides where no penalty is given.
+CALIBRATED = STARTED | {"gradient"}
 
 
 def make_data():
@@ -53,7 +55,9 @@ def test_alpha_means_what_it_does_in_ridge(alpha, fit_intercept):
         epsilon=1e6, alpha=alpha, fit_intercept=fit_intercept, target_bounds=bounds
     ).fit(X, y)
     exact = Ridge(alpha, fit_intercept=fit_intercept).fit(X, y)
-    assert queries(model) == (CONDITIONED if alpha else CALIBRATED)
+    started = STARTED if alpha else CALIBRATED
+    assert queries(model) == (started if fit_intercept else CONDITIONED)
+    assert model.privacy_spent_.epsilon == pytest.approx(1e6, rel=1e-3)
     np.testing.assert_allclose(model.coef_, exact.coef_, atol=2e-3)
     np.testing.assert_allclose(model.intercept_, exact.intercept_, atol=1e-3)
 

@@ -89,6 +89,8 @@ def check_the_plan_is_followed(model, X, y, weights, seen):
     return plan
 
 
+# Of weights of a hundredth a fit warns, if noise lets it see that.
+@pytest.mark.filterwarnings("ignore:The weights of all rows add up")
 @pytest.mark.parametrize("weight", [None, 0.5, 1.0, 0.01])
 @pytest.mark.parametrize(("n", "d"), [(500, 5), (390, 5), (450, 21), (2000, 5)])
 @pytest.mark.parametrize("make", MODELS.values(), ids=MODELS)

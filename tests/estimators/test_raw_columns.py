@@ -225,22 +225,38 @@ def test_columns_are_not_scaled_where_units_are_the_users(settings):
     assert not found(classifier(random_state=0, **settings).fit((X - ORIGIN) / UNITS, y))
 
 
-@pytest.mark.nightly
-def test_an_explicit_penalty_is_about_columns_as_they_come():
-    X, y, _ = table()
+@pytest.mark.parametrize("alpha", [0.0, 1.0])
+@pytest.mark.parametrize("k", [D, 3])
+def test_features_are_selected_and_fitted_in_the_units_of_the_user(alpha, k):
+    Z = table()[0] / UNITS
+    y = Z[:, 1] - ORIGIN[1] + np.random.default_rng(1).normal(scale=0.1, size=len(Z))
+    X = (Z - ORIGIN / UNITS) * np.array([3.0, 1.0, 1.0, 1.0, 0.3, 0.3])
+    settings = {"epsilon": 4.0, "alpha": alpha, "target_bounds": (-5, 5), "random_state": 0}
+    model = DPLinearRegression(solver=Screening(k=k), **settings).fit(X, y)
+    assert not found(model)
+    assert model.score(X, y) > 0.97
+    with pytest.raises(ValueError, match="Pass data_norm in place of them"):
+        model.set_params(data_bounds=(-9.0, 9.0)).fit(X, y)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_an_explicit_penalty_is_about_columns_as_they_come(n_classes):
+    X, _, score = table()
     X, (low, high) = X - ORIGIN, (-5 * UNITS, 5 * UNITS)
+    score += np.random.default_rng(1).logistic(size=score.size)
+    y = np.digitize(score, [-1.0, 1.0] if n_classes == 3 else [0.0])
+    options = {"C": 1e-3, "fit_intercept": False}
     ours = DPLogisticRegression(
         epsilon=1e6,
-        classes=[0, 1],
-        C=1e-3,
+        classes=range(n_classes),
         data_bounds=(low, high),
         random_state=0,
-        fit_intercept=False,
+        **options,
     ).fit(X, y)
-    theirs = LogisticRegression(C=1e-3, fit_intercept=False, tol=1e-8, max_iter=10000).fit(X, y)
+    theirs = LogisticRegression(**options, tol=1e-8, max_iter=10000).fit(X, y)
     # The smallest column all but vanishes by the penalty, whose units are its own.
-    ours, theirs = (ours.coef_[0] * UNITS, theirs.coef_[0] * UNITS)
-    assert abs(theirs[0]) < 1e-6
+    ours, theirs = (ours.coef_ * UNITS, theirs.coef_ * UNITS)
+    assert np.abs(theirs[:, 0]).max() < 1e-6
     np.testing.assert_allclose(ours, theirs, atol=0.05)
 
 

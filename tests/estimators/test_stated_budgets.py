@@ -4,7 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
-from sklearn.base import clone
+from sklearn.base import ClassifierMixin, clone
 
 import skdp
 from skdp import (
@@ -13,6 +13,8 @@ from skdp import (
     DPLassoRegressor,
     DPLinearRegression,
     DPLogisticRegression,
+    DPPoissonRegressor,
+    DPQuantileRegressor,
     DPSVMClassifier,
     PrivacyBudget,
 )
@@ -37,6 +39,27 @@ MODELS = {
     "search": (DPGridSearchCV(DPLogisticRegression(**CLASSES), {"C": [1.0]}, n_iter=1), LABELS),
 }
 every_model = pytest.mark.parametrize("kind", MODELS)
+
+
+@pytest.mark.parametrize("fit_intercept", [True, False])
+@pytest.mark.parametrize(
+    ("kind", "y"),
+    [
+        (DPLogisticRegression, LABELS),
+        (DPSVMClassifier, LABELS),
+        (DPLinearRegression, REAL),
+        (DPLassoRegressor, REAL),
+        (DPQuantileRegressor, REAL),
+        (DPPoissonRegressor, LABELS),
+    ],
+)
+@pytest.mark.every_combination
+def test_defaults_set_nothing_aside_that_they_do_not_ask_for(kind, y, fit_intercept):
+    known = {"classes": [0, 1]} if issubclass(kind, ClassifierMixin) else {"target_bounds": (-1, 1)}
+    if kind is DPPoissonRegressor:
+        known = {"target_bounds": (0, 1)}
+    model = kind(data_norm=1.5, fit_intercept=fit_intercept, **known).fit(X[:4000], y[:4000])
+    assert model.privacy_spent_.epsilon == pytest.approx(model.epsilon, rel=2e-3)
 
 
 def test_delta_is_the_smaller_of_two_bounds_and_below_one_over_n():

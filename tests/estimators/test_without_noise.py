@@ -17,6 +17,7 @@ from skdp import (
     DPLassoRegressor,
     DPLinearRegression,
     DPLogisticRegression,
+    DPQuantileRegressor,
     DPSVMClassifier,
     NoPrivacyWarning,
     PrivacyBudget,
@@ -119,6 +120,8 @@ def test_every_solver_goes_its_way_without_noise(solver):
         model, y = DPLogisticRegression(**CLASSES), LABELS
     if solver == "screening":
         model = DPLassoRegressor(**NUMBERS, feature_bound=1.0)
+    if solver == "quantile_gd":
+        model, y = DPQuantileRegressor(**NUMBERS), REAL
     if solver == "frank_wolfe":
         model.set_params(constraint=L1Ball(10.0))
     model.set_params(solver=solver, epsilon=inf, random_state=None)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from private_toys import Toy
 from sklearn.pipeline import make_pipeline
+from sklearn.utils import get_tags
 
 from skdp import DPLinearRegression, DPLogisticRegression
 from skdp.model_selection import DPGridSearchCV, DPRandomizedSearchCV
@@ -57,6 +58,16 @@ def test_a_number_in_place_of_rows_or_targets_is_refused_and_not_quoted(scalar):
         with pytest.raises(ValueError, match="got a scalar") as refused:
             search.fit(X_given, y_given)
         assert "7391" not in str(refused.value)
+
+
+@pytest.mark.parametrize("kind", [DPGridSearchCV, DPRandomizedSearchCV])
+def test_several_targets_are_refused_also_where_the_models_would_take_them(kind):
+    search = kind(DPLinearRegression(data_norm=1.0, target_bounds=(-1, 1)), {"alpha": [0.0]})
+    assert get_tags(search.estimator).target_tags.multi_output
+    assert not get_tags(search).target_tags.multi_output
+    with pytest.raises(ValueError, match="one target a row, in a vector, got a table of 2 columns"):
+        search.fit(X, X[:, :2])
+    assert "privacy_spent_" not in vars(search)
 
 
 @pytest.mark.parametrize("kind", [DPGridSearchCV, DPRandomizedSearchCV])

@@ -181,6 +181,17 @@ def test_steps_grow_with_the_budget_up_to_a_hundred_and_more_where_noise_is_litt
     assert max(s for s, epsilon in zip(steps, epsilons, strict=True) if epsilon < 5) <= 100
 
 
+def test_steps_let_oscillations_fall_with_noise_that_is_less_than_what_is_borne():
+    def steps(n, epsilon):
+        problem = Problem(Logistic(), n, 1, RowBounds(1.0, 0.0))
+        X, y = np.zeros((n, 1)), np.zeros(n)
+        return solve(GD(momentum=0.9), problem, X, y, epsilon)[0].n_iter
+
+    # A tenth of an oscillation is left after 2 log 10 memories of the momentum, ten steps each.
+    assert steps(10_000, 20_000.0) - steps(1_000, 20_000.0) == pytest.approx(20 * np.log(10), abs=1)
+    assert steps(10_000, 1.0) == steps(1_000, 1.0) == 100
+
+
 @pytest.mark.parametrize(
     "given", [{"momentum": 0.5}, {"total_step_size": 1.0}, {"schedule": "exponential"}]
 )

@@ -33,3 +33,11 @@ def test_where_noise_hides_all_slopes_are_shrunk():
     loud, _ = solved(TASK.problem, 0.01)
     clear, _ = solved(TASK.problem, 1e6)
     assert np.linalg.norm(loud.w[:4]) < np.linalg.norm(clear.w[:4])
+
+
+@pytest.mark.parametrize("rounds", [1, 3])
+def test_without_an_intercept_nothing_is_left_for_its_questions(rounds):
+    bounds = replace(TASK.problem.bounds, intercept_value=0.0)
+    for problem in (TASK.problem, replace(TASK.problem, bounds=bounds)):
+        _, ledger = solved(problem, 1.0, rounds=rounds)
+        assert 0.999 * ledger.limit <= ledger.total <= ledger.limit
