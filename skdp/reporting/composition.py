@@ -42,8 +42,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain
-from math import ceil, inf, isinf, log, sqrt
+from math import ceil, hypot, inf, isinf, log, sqrt
 from typing import Any, Self, TypeGuard
 
 import numpy as np
@@ -495,7 +496,9 @@ def _searched(receipts: Sequence[Receipt], delta: float | None) -> float:
         more += sum(map(gaussian_price, others)) if mine else receipt.gaussian_price()
     if delta is None or isinf(more):
         return more
-    return trials.epsilon(search.ratio, delta, NumberOfTrials(search.mean_trials), more)
+    together = partial(gdp.epsilon, hypot(search.ratio, sqrt(more)))
+    trial = partial(gdp.delta, search.ratio)
+    return trials.epsilon(delta, NumberOfTrials(search.mean_trials), trial, together)
 
 
 def _of_gaussian_trials(event: Event) -> TypeGuard[SearchEvent]:

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from skdp.model_selection import GaussianSearch
+from skdp.model_selection import account_for
 from skdp.privacy import Adjacency
 from skdp.privacy.accounting import (
     ExponentialEvent,
+    GaussianDP,
     GaussianEvent,
     NonPrivateEvent,
     ObjectivePerturbationEvent,
@@ -168,7 +169,7 @@ def test_fits_of_which_only_the_parameters_are_known_compose_optimally():
 
 
 def test_a_search_beside_gaussian_fits_is_accounted_for_together():
-    account = GaussianSearch(1.0, DELTA, NumberOfTrials(10.0))
+    account = account_for([GaussianDP()], 1.0, DELTA, NumberOfTrials(10.0))
     search = Receipt((account.event,), account.spent)
     assert compose([search]).epsilon == pytest.approx(1.0, rel=1e-3)
     total = compose([search, gaussian(0.1)]).epsilon
