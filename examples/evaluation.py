@@ -11,6 +11,7 @@ repository, else the copy of OpenML. Plots need ``pip install 'skdp[plot]'``.
 
 import argparse
 
+import numpy as np
 from adult import preparation
 from census import LABELS, table
 from sklearn.pipeline import make_pipeline
@@ -26,17 +27,34 @@ def evaluated(test, model, **options):
 
 
 def drawn(scores, groups, place):
-    """The four plots in one figure."""
+    """ROC curve, calibration, confusion matrix and selection rates in one figure."""
     import matplotlib
 
     matplotlib.use("agg")
     from matplotlib import pyplot
+    from sklearn.metrics import ConfusionMatrixDisplay, RocCurveDisplay
 
     figure, axes = pyplot.subplots(2, 2, figsize=(9, 8), layout="constrained")
-    scores.plot_roc_curve(axes[0, 0])
-    scores.plot_calibration_curve(axes[0, 1])
-    scores.plot_confusion_matrix(axes[1, 0])
-    groups.plot_groups("selection_rate", axes[1, 1])
+    curve, area = scores.roc_curve, scores.scores["roc_auc"].value
+    RocCurveDisplay(fpr=curve.fpr, tpr=curve.tpr, roc_auc=area).plot(ax=axes[0, 0])
+    axes[0, 0].fill_between(curve.fpr, curve.tpr_low, curve.tpr_high, alpha=0.2)
+
+    bins = scores.calibration_curve
+    told, half = (bins.edges[1:] + bins.edges[:-1]) / 2, np.diff(bins.edges) / 2
+    reach = np.array([bins.share - bins.low, bins.high - bins.share])
+    axes[0, 1].plot([0, 1], [0, 1], ":", color="0.6")
+    axes[0, 1].errorbar(told, bins.share, reach, half, fmt="o")
+    axes[0, 1].set(xlabel="Predicted probability", ylabel="Share of the second class")
+
+    matrix = scores.confusion_matrix
+    shown = ConfusionMatrixDisplay(matrix.counts, display_labels=matrix.classes)
+    shown.plot(ax=axes[1, 0], values_format=".0f", colorbar=False, cmap="Blues")
+
+    rates = {label: found["selection_rate"] for label, found in groups.by_group.items()}
+    value, low, high = np.array([*rates.values()]).T
+    axes[1, 1].errorbar(value, [*rates], xerr=[value - low, high - value], fmt="o", capsize=4)
+    axes[1, 1].set(xlabel="Selection rate", ylim=(-0.5, len(rates) - 0.5))
+    axes[1, 1].locator_params(axis="x", nbins=5)
     figure.savefig(place, dpi=90)
     pyplot.close(figure)
 

@@ -62,9 +62,14 @@ for number in range(20):
     share, said = calibration_curve(y_test, fit.predict_proba(X_test)[:, 1], n_bins=10)
     label = "twenty other fits, exact" if number == 0 else None
     ax.plot(said, share, color="0.7", linewidth=0.8, label=label)
-found.plot_calibration_curve(ax)
 
 curve = found.calibration_curve
+middle, half = (curve.edges[1:] + curve.edges[:-1]) / 2, np.diff(curve.edges) / 2
+reach = np.array([curve.share - curve.low, curve.high - curve.share])
+ax.plot([0, 1], [0, 1], color="0.6", linestyle=":", label="calibrated")
+ax.errorbar(middle, curve.share, reach, half, fmt="o", markersize=4, label="released")
+ax.legend()
+
 bin = np.searchsorted(curve.edges, 0.3) - 1
 low, high = curve.edges[bin : bin + 2]
 ax.set(

@@ -242,7 +242,6 @@ MORE = {
     "privatize": privatizes,
     "evaluate, regression": lambda: evaluates(linear().fit(X, REAL)),
     "evaluate, people": lambda: evaluates(logistic().fit(X, Y), privacy_unit=PEOPLE),
-    "held out": lambda: fits(search(linear(), validation=0.3)),
     "search of people": lambda: fits(search(linear()), X, REAL, privacy_unit=PEOPLE),
     "absolute errors": lambda: fits(search(linear(), scoring="neg_mean_absolute_error")),
     "log loss": lambda: fits(search(logistic(), scoring="neg_log_loss")),

@@ -61,7 +61,6 @@ def methods(epsilon, seed, public):
     return {
         "default": model(epsilon),
         "search": search(epsilon),
-        "held out": search(epsilon, validation=0.2),
         "public rows": search(epsilon, validation=public),
         "exact cv": exact_cv(epsilon, seed),
     }

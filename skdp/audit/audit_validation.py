@@ -16,7 +16,6 @@ from ..privacy.rows.base import RowStore
 from ..validation import shown
 
 SEES = ("auto", "answers", "model", "queries")
-BOUNDS = ("auto", "clopper_pearson", "gaussian")
 
 _STORES = ("first", "second")
 # Fewer runs bound nothing.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from math import ceil
 from numbers import Integral
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -18,7 +18,6 @@ from ..privacy.rows.base import RowStore
 from ..privacy.rows.reading import strict_checks
 from ..validation import shown
 from .audit_validation import (
-    BOUNDS,
     SEES,
     arrays,
     check_kind,
@@ -59,7 +58,6 @@ def audit(
     other: tuple[Any, ...] | None = None,
     row: int = 0,
     sees: Sees = "auto",
-    bound: Literal["auto", "clopper_pearson", "gaussian"] = "auto",
     runs: int | None = None,
     calls: int | None = None,
     statistic: Callable[[Any], float] | None = None,
@@ -119,10 +117,6 @@ def audit(
     sees : {'auto', 'queries', 'answers', 'model'}, default='auto'
         See above. Searches know ``'model'`` alone, and streaming solvers under
         ``partial_fit`` and as policies of bandits.
-    bound : {'auto', 'clopper_pearson', 'gaussian'}, default='auto'
-        ``'gaussian'`` bounds mu among claims of Gaussian DP, which is much tighter;
-        ``'clopper_pearson'`` needs no such claim. ``'auto'`` takes the former where all that was
-        released has Gaussian noise.
     runs : int, optional
         Runs on each of the two data sets; by default as many answers as bring the bound close to
         the claim, or as many fits as take about 20 seconds. For one run, the number of guesses; by
@@ -170,13 +164,9 @@ def audit(
     >>> result.epsilon, result.sees
     (1.0, 'queries')
     """
-    chosen: list[tuple[str, Any, tuple[str, ...]]] = [
-        ("sees", sees, SEES),
-        ("bound", bound, BOUNDS),
-    ]
-    for name, value, allowed in chosen:
-        if not isinstance(value, str) or value not in allowed:
-            raise ValueError(f"audit needs {name} among {allowed}, got {shown(value)}.")
+    given: object = sees
+    if not isinstance(given, str) or given not in SEES:
+        raise ValueError(f"audit needs sees among {SEES}, got {shown(given)}.")
     check_options(estimator, runs=runs, calls=calls, confidence=confidence)
     if statistic is not None and sees not in ("auto", "model"):
         raise ValueError(f"audit needs sees='model' for a statistic, got {shown(sees)}.")
@@ -223,22 +213,16 @@ def audit(
     if view in ("answers", "queries") and not isinstance(found.answers, list):
         raise found.answers
     claim = found.claim
-    if bound == "gaussian" and not claim.gaussian:
-        raise ValueError(
-            f"audit needs bound='clopper_pearson' for {type(estimator).__name__} with these "
-            "parameters, which releases more than answers with Gaussian noise, got 'gaussian'."
-        )
-    chosen = claim.bound if bound == "auto" else bound
     if view == "queries":
         assert isinstance(found.answers, list)
-        runs = runs or _affordable(found.answers, gaussian=chosen == "gaussian")
+        runs = runs or _affordable(found.answers, gaussian=claim.gaussian)
         samples = ratios_of_queries(found.answers, runs, n_jobs, verbose)
     else:
         # The answers of a run are found by a replay, which takes as long.
         seconds = found.seconds * (4 if view == "answers" else 2)
         runs = runs or int(np.clip(_SECONDS / seconds, _FEWEST_FITS, _MOST_FITS))
         samples = samples_of_runs(found.program, view, runs, statistic, n_jobs, verbose)
-    return bounded(samples, claim, view, chosen, adjacency, confidence)
+    return bounded(samples, claim, view, adjacency, confidence)
 
 
 def _affordable(answers: list[Answer], *, gaussian: bool) -> int:
@@ -300,4 +284,4 @@ def audit_query(
     given = mechanism.randomize(query.evaluate(first), SystemNoise())
     answers = [answer_to(query, mechanism, given, (first, second)).between(0, 1)]
     samples = fresh_ratios(answers, 0, runs), fresh_ratios(answers, 1, runs)
-    return bounded(samples, claim, "queries", claim.bound, adjacency.value, confidence)
+    return bounded(samples, claim, "queries", adjacency.value, confidence)

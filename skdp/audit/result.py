@@ -189,7 +189,7 @@ def leaking(found: list[str], claim: Claim, adjacency: str, confidence: float) -
 
 
 def bounded(
-    samples: Samples, claim: Claim, sees: str, bound: Bound, adjacency: str, confidence: float
+    samples: Samples, claim: Claim, sees: str, adjacency: str, confidence: float
 ) -> AuditResult:
     """Bound epsilon from a statistic, one number a run.
 
@@ -201,12 +201,10 @@ def bounded(
         What the bound is compared with.
     sees : str
         As for the result.
-    bound : {'clopper_pearson', 'gaussian'}
-        Which bound.
     adjacency, confidence
         As for the result.
     """
-    failure, delta = 1 - confidence, claim.delta
+    failure, delta, bound = 1 - confidence, claim.delta, claim.bound
     aside, threshold = 0, 0.0
     # Between two normals the middle does best, where their likelihoods are the same.
     if sees in ("model", "winner") or bound != "gaussian":

@@ -1,15 +1,13 @@
 """Private choice of hyperparameters."""
 
-from .accounts import ApproximateSearch, ConcentratedSearch, GaussianSearch, account_for
+from .accounts import SearchAccount, account_for
 from .candidates import silence
 from .searches import DPGridSearchCV, DPRandomizedSearchCV
 
 __all__ = [
-    "ApproximateSearch",
-    "ConcentratedSearch",
     "DPGridSearchCV",
     "DPRandomizedSearchCV",
-    "GaussianSearch",
+    "SearchAccount",
     "account_for",
     "silence",
 ]

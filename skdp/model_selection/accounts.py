@@ -1,19 +1,18 @@
 r"""Budget of each trial of a private search, derived from the budget of the whole.
 
 Three kinds of trials are told apart by the calculus of all steps that they consist of: Gaussian DP,
-zero-concentrated DP, or (epsilon, delta) alone. An approximate trial, (e, d)-DP, has
-``delta(e) <= d``, so the split form of :mod:`skdp.reporting.number_of_trials` makes the
-search ``(e + log R, E[K] d)``-DP, where R follows from e and d.
+zero-concentrated DP, or (epsilon, delta) alone. For each of them the search is
+``(e + log R, delta)``-DP, with e the epsilon of a trial at ``delta / E[K]``, and R what its profile
+says (:mod:`skdp.reporting.number_of_trials`).
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property, lru_cache, partial
-from math import log, sqrt
-from typing import Any, ClassVar, final
+from functools import lru_cache, partial
+from math import sqrt
+from typing import Any, final
 
 from scipy.optimize import brentq
 
@@ -34,12 +33,16 @@ _PURPOSE = "best of several trials"
 _LEAST_DELTA = 1e-300
 
 
+@final
 @dataclass(frozen=True)
-class SearchAccount(ABC):
+class SearchAccount:
     """The account of one search.
 
     Parameters
     ----------
+    rule : GaussianDP, ZeroConcentratedDP or None
+        How the steps of a trial add up; None if some tell their (epsilon, delta) alone, of which
+        shares are then of both.
     epsilon, delta : float
         The whole budget.
     trials : NumberOfTrials or int
@@ -52,26 +55,36 @@ class SearchAccount(ABC):
       trial alone is published.
     """
 
-    calculus: ClassVar[str]
-
+    rule: Calculus | None
     epsilon: float
     delta: float
     trials: NumberOfTrials | int
 
     @property
-    @final
+    def calculus(self) -> str:
+        """Name of the calculus of trials, as events have it."""
+        if self.rule is None:
+            return "approximate"
+        return "gaussian" if isinstance(self.rule, GaussianDP) else "concentrated"
+
+    @property
     def spent(self) -> PrivacySpent:
         """The whole budget: a search spends all of it."""
         return PrivacySpent(float(self.epsilon), float(self.delta))
 
     @property
-    @abstractmethod
-    def trial(self) -> Any:
-        """Budget of a trial, in the measure of the calculus."""
+    def trial(self) -> float:
+        """Most that a trial may spend: the total of its rule, or an epsilon if there is none."""
+        return _trial(self)
 
-    @abstractmethod
-    def _mu(self, share: float) -> float:
-        """Level of Gaussian DP of all that may spend this share of a trial."""
+    @property
+    def trial_delta(self) -> float:
+        """The delta of a trial without a rule; others have none of their own."""
+        return 0.0 if self.rule is not None else self.delta / self._expected * _SAFE
+
+    @property
+    def _expected(self) -> float:
+        return float(self.trials if isinstance(self.trials, int) else self.trials.mean)
 
     def of_trial(self, share: float, step: Calculus | None = None) -> PrivacySpent:
         """Parameters of a step that may spend this share of a trial.
@@ -83,10 +96,11 @@ class SearchAccount(ABC):
         step : Calculus, optional
             How the step counts; None if its (epsilon, delta) is all that is known.
         """
-        del step
-        return _traded(partial(gdp.epsilon, self._mu(share)), self.delta)
+        if self.rule is None:
+            return PrivacySpent(self.trial * share, self.trial_delta * share)
+        rule = step if isinstance(step, GaussianDP) else self.rule
+        return _traded(partial(rule.epsilon, self.trial * share), self.delta)
 
-    @final
     def score_mu(self, share: float) -> float:
         """Level of Gaussian DP of a score that may spend this share of a trial.
 
@@ -95,93 +109,24 @@ class SearchAccount(ABC):
         share : float
             In (0, 1].
         """
-        return _told_from_zero(self._mu(share))
+        if self.rule is None:
+            return _told_from_zero(gdp.mu(*self.of_trial(share)))
+        return _told_from_zero(sqrt(self.trial * share))
 
     @property
     def event(self) -> Event:
         """The search as an event of a ledger."""
-        return self._search(self._mu(1.0))
-
-    @final
-    def _search(self, level: float, *, trial_delta: float = 0.0) -> Event:
-        fact: dict[str, Any] = {"query": "search", "purpose": _PURPOSE}
-        fact |= {"sensitivity": level, "noise_scale": 1.0}
-        number = self.trials
-        if isinstance(number, int) and self.calculus == GaussianSearch.calculus:
-            return GaussianEvent(**fact, count=number)
+        fact: dict[str, Any] = {"query": "search", "purpose": _PURPOSE, "noise_scale": 1.0}
+        fact["sensitivity"] = self.trial if self.rule is None else sqrt(self.trial)
+        if isinstance(self.trials, int) and isinstance(self.rule, GaussianDP):
+            return GaussianEvent(**fact, count=self.trials)
         return SearchEvent(
             **fact,
             calculus=self.calculus,
-            published="all" if isinstance(number, int) else "best",
-            mean_trials=float(number if isinstance(number, int) else number.mean),
-            trial_delta=trial_delta,
+            published="all" if isinstance(self.trials, int) else "best",
+            mean_trials=self._expected,
+            trial_delta=self.trial_delta,
         )
-
-
-@final
-@dataclass(frozen=True)
-class GaussianSearch(SearchAccount):
-    """Trials whose steps are all accounted for by Gaussian DP."""
-
-    calculus: ClassVar[str] = "gaussian"
-
-    @cached_property
-    def trial(self) -> float:
-        """The mu^2 of a trial."""
-        if isinstance(self.trials, int):
-            return gdp.mu(self.epsilon, self.delta) ** 2 / self.trials * _SAFE
-        return trials.mu(self.epsilon, self.delta, self.trials) ** 2 * _SAFE
-
-    def _mu(self, share: float) -> float:
-        return sqrt(self.trial * share)
-
-
-@final
-@dataclass(frozen=True)
-class ConcentratedSearch(SearchAccount):
-    """Trials whose steps are accounted for by zero-concentrated or Gaussian DP."""
-
-    calculus: ClassVar[str] = "concentrated"
-
-    @property
-    def trial(self) -> float:
-        """The rho of a trial."""
-        return _concentrated_trial(self)
-
-    def of_trial(self, share: float, step: Calculus | None = None) -> PrivacySpent:
-        """Parameters of a step at the delta of the whole; mu^2 = 2 rho is rho-zCDP."""
-        if isinstance(step, GaussianDP):
-            return super().of_trial(share)
-        return _traded(partial(zcdp.epsilon, self.trial * share), self.delta)
-
-    def _mu(self, share: float) -> float:
-        return sqrt(2 * self.trial * share)
-
-
-@final
-@dataclass(frozen=True)
-class ApproximateSearch(SearchAccount):
-    """Trials of which some step tells its (epsilon, delta) alone. Shares are of both."""
-
-    calculus: ClassVar[str] = "approximate"
-
-    @property
-    def trial(self) -> PrivacySpent:
-        """The (epsilon, delta) of a trial."""
-        return _approximate_trial(self)
-
-    def of_trial(self, share: float, step: Calculus | None = None) -> PrivacySpent:
-        """The share of both parameters."""
-        del step
-        return PrivacySpent(self.trial.epsilon * share, self.trial.delta * share)
-
-    def _mu(self, share: float) -> float:
-        return gdp.mu(*self.of_trial(share))
-
-    @property
-    def event(self) -> Event:
-        """A search."""
-        return self._search(self.trial.epsilon, trial_delta=self.trial.delta)
 
 
 def account_for(
@@ -198,41 +143,37 @@ def account_for(
     trials : NumberOfTrials or int
         As for :class:`SearchAccount`.
     """
-    kind: type[SearchAccount] = ApproximateSearch
+    rule: Calculus | None = None
     if all(isinstance(step, GaussianDP) for step in steps):
-        kind = GaussianSearch
+        rule = GaussianDP()
     elif all(isinstance(step, GaussianDP | ZeroConcentratedDP) for step in steps):
-        kind = ConcentratedSearch
-    return kind(epsilon, delta, trials)
+        rule = ZeroConcentratedDP()
+    return SearchAccount(rule, epsilon, delta, trials)
 
 
-# Roots of functions that take a while, and are asked for by every search of the same budget.
+# A root that takes a while, and is asked for by every search of the same budget.
 @lru_cache(maxsize=64)
-def _concentrated_trial(account: ConcentratedSearch) -> float:
-    most, number = zcdp.rho(account.epsilon, account.delta), account.trials
+def _trial(account: SearchAccount) -> float:
+    rule, number, delta = account.rule, account.trials, account.trial_delta
+    most = account.epsilon if rule is None else rule.limit(account.epsilon, account.delta)
     if isinstance(number, int):
         return most / number * _SAFE
 
+    def profile(total: float, epsilon: float) -> float:
+        if rule is None:
+            return delta
+        if isinstance(rule, GaussianDP):
+            return gdp.delta(sqrt(total), epsilon)
+        return zcdp.delta(total / 2, epsilon)
+
     def excess(log_share: float) -> float:
-        trial = partial(zcdp.delta, most * 2.0**log_share)
-        at = trials.split_delta(account.epsilon, number, trial)
-        return log(max(at, 1e-320)) - log(account.delta)
+        total = most * 2.0**log_share
+        losses = None if rule is not None else (total,)
+        together = (lambda _: total) if rule is None else partial(rule.epsilon, total)
+        asked = trials.epsilon(account.delta, number, partial(profile, total), together, losses)
+        return asked - account.epsilon
 
     return most * 2.0 ** _root_below(excess) * _SAFE
-
-
-@lru_cache(maxsize=64)
-def _approximate_trial(account: ApproximateSearch) -> PrivacySpent:
-    whole, number = account.epsilon, account.trials
-    if isinstance(number, int):
-        return PrivacySpent(whole / number * _SAFE, account.delta / number * _SAFE)
-    delta = account.delta / number.mean * _SAFE
-
-    def excess(log_share: float) -> float:
-        e = whole * 2.0**log_share
-        return e + log(trials.largest_ratio(number, lambda x: delta, (e,))) - whole
-
-    return PrivacySpent(whole * 2.0 ** _root_below(excess) * _SAFE, delta)
 
 
 def _traded(epsilon_at: Callable[[float], float], delta: float) -> PrivacySpent:

@@ -15,7 +15,6 @@ import scipy.sparse as sp
 from sklearn.base import BaseEstimator, MetaEstimatorMixin, is_regressor
 from sklearn.metrics import check_scoring
 from sklearn.utils import (
-    _safe_indexing,
     assert_all_finite,
     check_array,
     check_consistent_length,
@@ -40,7 +39,7 @@ from ..privacy.accounting.ledger import PrivacySpent
 from ..privacy.adjacency import Adjacency, PrivacyUnit
 from ..privacy.lock import locked
 from ..privacy.oracle_factory import noise_for
-from ..privacy.randomness import SecretNoise, public_generator, secret_generator, secret_uniform
+from ..privacy.randomness import SecretNoise, secret_generator, secret_uniform
 from ..privacy.row_scores import NoisyScoring
 from ..privacy.rows.chunked import Chunks
 from ..privacy.rows.dask_rows import is_collection
@@ -116,11 +115,10 @@ class PrivateSearch(BudgetedEstimator, MetaEstimatorMixin, BaseEstimator, ABC):
         regression if the estimator has no ``target_bounds``. By default [0, 1] for accuracy,
         [log(0.01), 0] for log-likelihoods, and for errors up to those of a prediction that is off
         by half the width of ``target_bounds``.
-    validation : None, float or tuple (X, y), default=None
-        What models are scored on. None: the rows that they were trained on, with noise, for
-        ``score_share`` of the budget of a trial. A number: this share of the rows, which are held
-        out of training, with noise; this costs no budget but the rows. A pair: public rows, which
-        must not need protection, without noise.
+    validation : tuple (X, y), optional
+        What models are scored on: public rows, which must not need protection, without noise.
+        Without them, the rows that they were trained on, with noise, for ``score_share`` of the
+        budget of a trial.
     score_share : float, default=0.1
         Share of the budget of a trial that its score takes, if it is about training rows.
     step_shares : dict, optional
@@ -173,7 +171,7 @@ class PrivateSearch(BudgetedEstimator, MetaEstimatorMixin, BaseEstimator, ABC):
         "delta": [None, Interval(Real, 1e-200, 1, closed="neither")],
         "scoring": [None, str, callable],
         "score_range": [None, "array-like"],
-        "validation": [None, Interval(Real, 0, 1, closed="neither"), "array-like"],
+        "validation": [None, "array-like"],
         "score_share": [Interval(Real, 0, 1, closed="neither")],
         "step_shares": [None, dict],
         "n_jobs": [None, Integral],
@@ -189,7 +187,7 @@ class PrivateSearch(BudgetedEstimator, MetaEstimatorMixin, BaseEstimator, ABC):
     delta_: float
     scoring: str | Callable[..., Any] | None
     score_range: tuple[float, float] | None
-    validation: float | tuple[Any, Any] | None
+    validation: tuple[Any, Any] | None
     score_share: float
     step_shares: dict[str, float] | None
     n_jobs: int | None
@@ -222,8 +220,7 @@ class PrivateSearch(BudgetedEstimator, MetaEstimatorMixin, BaseEstimator, ABC):
             metadata routing, of the steps that request it. Scores are not weighted.
         privacy_unit : array-like of shape (n_samples,), optional
             Label of the person, or whatever else is to be protected as a whole, to whom each row
-            belongs. It reaches all private steps; whose rows are held out has none to train on, and
-            scores are means over people.
+            belongs. It reaches all private steps, and scores are means over people.
 
         Returns
         -------
@@ -314,7 +311,7 @@ class PrivateSearch(BudgetedEstimator, MetaEstimatorMixin, BaseEstimator, ABC):
         """
         who, unit = type(self).__name__, PrivacyUnit.ROW if units is None else PrivacyUnit.DECLARED
         classes = self._classes(y)
-        n, kept, held = self._split(len(y), units)
+        n = len(y) if units is None else units.n_units
         kind = n, _n_columns(X), sp.issparse(X), sample_weight is not None
         leaks, of, stand_ins = self._stand_ins(who, classes, unit, *kind)
         warn_of(who, leaks)
@@ -326,7 +323,7 @@ class PrivateSearch(BudgetedEstimator, MetaEstimatorMixin, BaseEstimator, ABC):
         expected = [calculus for made in stand_ins for calculus in of.calculi(made, y)]
         account = account_for(expected, self.epsilon, delta, trials)
         of.check_rows(X)
-        score_share = self.score_share if self.validation is None else 0.0
+        score_share = 0.0 if self._public else self.score_share
         noise = noise_for(self.random_state)
         public_rng = secret_generator(noise)
         count = trials if isinstance(trials, int) else trials.draw(secret_uniform(noise))
@@ -335,10 +332,10 @@ class PrivateSearch(BudgetedEstimator, MetaEstimatorMixin, BaseEstimator, ABC):
         candidates = [of.drawn(each, y, *budget) for each in params]
         if self.random_state is not None:
             candidates = [candidate.seeded(public_rng) for candidate in candidates]
-        # Who is held out takes part in scores alone, which may spend the whole of a trial on them.
-        scoring = self._judge(X, y, held, account.score_mu(score_share or 1.0), units)
+        # Scores of public rows have no noise.
+        scoring = self._judge(X, y, account.score_mu(score_share or 1.0), units)
         labels = None if units is None else units.codes
-        return account, TrainingRows(X, y, sample_weight, kept, labels), scoring, candidates
+        return account, TrainingRows(X, y, sample_weight, labels), scoring, candidates
 
     @final
     def _stand_ins(
@@ -484,35 +481,10 @@ class PrivateSearch(BudgetedEstimator, MetaEstimatorMixin, BaseEstimator, ABC):
         return redacted(np.unique, np.asarray(y))
 
     @final
-    def _split(
-        self, n_rows: int, units: PrivacyUnits | None
-    ) -> tuple[int, np.ndarray | None, np.ndarray | None]:
-        """Rows, or privacy units, to train on, and positions of rows to train on and to score on.
-
-        Drawn by public randomness and by their number alone. None stands for all rows.
-        """
-        n = n_rows if units is None else units.n_units
-        if self._public or self.validation is None:
-            return n, None, None
-        out = round(n * float(self.validation))  # type: ignore[arg-type]
-        if not 0 < out < n:
-            raise ValueError(
-                f"{type(self).__name__} needs rows to train on and rows to score on; "
-                f"validation={self.validation} of {n} rows leaves none of one of them."
-            )
-        order = public_generator(self.random_state).permutation(n)
-        if units is None:
-            return n - out, np.sort(order[out:]), np.sort(order[:out])
-        there = np.isin(np.arange(n), order[out:])
-        kept, held = (np.flatnonzero(units.rows_of(of)) for of in (there, ~there))
-        return n - out, kept, held
-
-    @final
     def _judge(
         self,
         X: Any,
         y: Any,
-        held: np.ndarray | None,
         mu: float,
         units: PrivacyUnits | None,
     ) -> Callable[[Any, SecretNoise], float]:
@@ -522,9 +494,6 @@ class PrivateSearch(BudgetedEstimator, MetaEstimatorMixin, BaseEstimator, ABC):
             return partial(public_score, scorer, *self._public_rows())
         bounds = getattr(last_step(self.estimator), "target_bounds", None)
         score = row_score(who, self.scoring, self.score_range, self.estimator, bounds)
-        if held is not None:
-            X, y = _safe_indexing(X, held), _safe_indexing(y, held)
-            units = None if units is None else PrivacyUnits.of(units.codes[held])
         n, counted = (len(y), "rows") if units is None else (units.n_units, "privacy units")
         blur = score.mechanism(n, mu, self.adjacency).noise_scale / (score.high - score.low)
         if blur > _BLURRED:
@@ -641,7 +610,7 @@ class PrivateSearch(BudgetedEstimator, MetaEstimatorMixin, BaseEstimator, ABC):
     @final
     def _public(self) -> bool:
         """True if there are public rows to score on."""
-        return not (self.validation is None or isinstance(self.validation, Real))
+        return self.validation is not None
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "best_estimator_")

@@ -12,7 +12,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
 from math import inf
-from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -438,32 +437,24 @@ def last_step(estimator: Any) -> Any:
 def _outlines(spaces: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Candidates that stand for all others, as far as kinds and validity are concerned.
 
-    All combinations of listed values, if there are not too many; otherwise all combinations of
-    those that are no numbers, and each number once. Where there is a distribution in place of a
-    list, with ``rvs``, one draw stands for it.
+    All combinations of listed values. Where there is a distribution in place of a list, with
+    ``rvs``, one draw stands for it.
 
     Raises
     ------
     ValueError
-        If values that are no numbers have too many combinations.
+        If there are too many combinations.
     """
     found: list[dict[str, Any]] = []
     for space in spaces:
-        listed = {name: _values(value) for name, value in space.items()}
-        if np.prod([float(len(values)) for values in listed.values()]) <= _MOST:
-            found += ParameterGrid(listed)
-            continue
-        kinds = {
-            name: values if _kinds_differ(values) else values[:1] for name, values in listed.items()
-        }
-        if (count := len(ParameterGrid(kinds))) > _MOST:
+        grid = ParameterGrid({name: _values(value) for name, value in space.items()})
+        if len(grid) > _MOST:
             raise ValueError(
-                f"A private search needs at most {_MOST:,} combinations of values that are no "
-                f"numbers, because each is looked at before anything is spent, got {count:,}."
+                f"A private search needs at most {_MOST:,} combinations of listed values, because "
+                f"each is looked at before anything is spent, got {len(grid):,}. Numbers may come "
+                "from a distribution, in DPRandomizedSearchCV."
             )
-        found += ParameterGrid(kinds)
-        first = {name: values[0] for name, values in listed.items()}
-        found += [first | {name: v} for name, values in listed.items() for v in values]
+        found += grid
     return found
 
 
@@ -484,10 +475,6 @@ def _values(value: Any) -> list[Any]:
     if hasattr(value, "rvs"):
         return [value.rvs(random_state=np.random.RandomState(0))]
     return list(value)
-
-
-def _kinds_differ(values: list[Any]) -> bool:
-    return not all(isinstance(v, Number) and not isinstance(v, bool) for v in values)
 
 
 def _keeps_features(estimator: Any, path: str) -> bool:

@@ -44,10 +44,6 @@ class DPRandomizedSearchCV(PrivateSearch):
     measures the time learns about that number, which the guarantee takes to be secret. Do not
     publish how long it took.
 
-    With rows held out, the same rows in every trial, whoever exchanges a row changes either what
-    models are trained on or what they are scored on, so that a trial costs the larger one of the
-    two and not both. On training rows it costs both, by composition.
-
     Draws that fail count as the worst ones, and nothing is said about them.
 
     References
@@ -90,7 +86,7 @@ class DPRandomizedSearchCV(PrivateSearch):
         n_iter: float = 10,
         scoring: str | Callable[..., Any] | None = None,
         score_range: tuple[float, float] | None = None,
-        validation: float | tuple[Any, Any] | None = None,
+        validation: tuple[Any, Any] | None = None,
         score_share: float = 0.1,
         step_shares: dict[str, float] | None = None,
         n_jobs: int | None = None,
@@ -159,7 +155,7 @@ class DPGridSearchCV(PrivateSearch):
         exhaustive: bool = False,
         scoring: str | Callable[..., Any] | None = None,
         score_range: tuple[float, float] | None = None,
-        validation: float | tuple[Any, Any] | None = None,
+        validation: tuple[Any, Any] | None = None,
         score_share: float = 0.1,
         step_shares: dict[str, float] | None = None,
         n_jobs: int | None = None,

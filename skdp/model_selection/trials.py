@@ -14,7 +14,6 @@ from sklearn import get_config
 from sklearn.base import is_classifier, is_regressor
 from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.pipeline import Pipeline
-from sklearn.utils import _safe_indexing
 
 from ..privacy.oracle_factory import noise_for
 from ..privacy.randomness import SecretNoise
@@ -36,24 +35,16 @@ _RANGES = {
 
 @dataclass(frozen=True, eq=False)
 class TrainingRows:
-    """The rows that a search was given, with their weights and their privacy units.
-
-    ``kept`` holds the positions of those to train on; None are all.
-    """
+    """The rows that a search was given, with their weights and their privacy units."""
 
     X: Any
     y: Any
     sample_weight: Any = None
-    kept: np.ndarray | None = None
     labels: np.ndarray | None = None
 
     def fit(self, estimator: Any) -> Any:
-        """Fit an estimator, in place, to the rows to train on."""
-        given = self.X, self.y, self.sample_weight, self.labels
-        X, y, weights, labels = (
-            part if part is None or self.kept is None else _safe_indexing(part, self.kept)
-            for part in given
-        )
+        """Fit an estimator, in place, to these rows."""
+        weights, labels = self.sample_weight, self.labels
         by_step = isinstance(estimator, Pipeline) and not get_config()["enable_metadata_routing"]
         options: dict[str, Any] = {}
         if weights is not None:
@@ -63,7 +54,7 @@ class TrainingRows:
             # Whatever has a budget protects the same.
             steps = [f"{name}__" for name in private_steps(estimator)] if by_step else [""]
             options |= {f"{step}privacy_unit": labels for step in steps}
-        return estimator.fit(X, y, **options)
+        return estimator.fit(self.X, self.y, **options)
 
 
 def public_score(scorer: Any, X: Any, y: Any, estimator: Any, noise: SecretNoise) -> float:

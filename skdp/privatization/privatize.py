@@ -8,7 +8,6 @@ from math import fsum, isinf, sqrt
 from numbers import Real
 from typing import Any
 
-from scipy.optimize import brentq
 from sklearn import get_config
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
@@ -22,12 +21,9 @@ from ..model_selection.candidates import private_steps
 from ..preprocessing.base import PrivateTransformer
 from ..privacy.accounting import gdp
 from ..privacy.accounting.calculus import Calculus, GaussianDP, ZeroConcentratedDP
-from ..privacy.accounting.events import GaussianEvent
 from ..privacy.accounting.ledger import PrivacySpent
 from ..privacy.adjacency import Adjacency, PrivacyUnit
-from ..reporting.composition import compose
 from ..reporting.composition_verdicts import check_composed
-from ..reporting.receipts import Receipt
 from ..reporting.split_budget import check_budget, check_shares
 from ..solvers import Screening
 from ..validation import shown
@@ -38,10 +34,6 @@ from .privatize_plan import PrivatizePlan
 _WHO = "privatize"
 # That of estimators by default.
 _DELTA = 1e-5
-# Parameters that do not change how the noise of a model adds up.
-_OF_ONE_KIND = {"C", "alpha", "class_weight", "fit_intercept", "l1_ratio", "penalty"}
-# Of the budget, beside others, the least that a search is given and how near to the limit it goes.
-_LEAST_SHARE, _NEAR = 0.01, 1e-3
 # Roundings of levels and epsilons.
 _SAFE = 1 - 1e-9
 # Receipts bound what noisy choices add up to over a grid of orders, slightly above the best.
@@ -49,7 +41,7 @@ _OF_GRID = 1 - 1e-3
 _HOW = {
     "gaussian": "by mu^2, which adds up exactly",
     "concentrated": "by rho of zero-concentrated DP, because a step makes noisy choices",
-    "approximate": "by the least bound that holds for steps of different kinds",
+    "approximate": "by epsilon and delta, which add up for steps of different kinds",
 }
 
 
@@ -376,49 +368,7 @@ def _divided(
         others = [gdp.mu(*budget) ** 2 for p, budget in found.items() if p != path]
         left = gdp.epsilon(sqrt((gdp.mu(epsilon, delta) ** 2 - fsum(others)) * _SAFE), delta)
         found[path] = PrivacySpent(min(left, found[path].epsilon), found[path].delta)
-    if account.calculus == "approximate":
-        found = _beside_search(steps, shares, epsilon, delta) or found
     return account.calculus, found
-
-
-def _beside_search(
-    steps: Mapping[str, Any], shares: Mapping[str, float], epsilon: float, delta: float
-) -> dict[str, PrivacySpent] | None:
-    """Budgets of a search of Gaussian trials and of Gaussian steps; None if this is none.
-
-    The search gets what is left beside the others, by the bound with which receipts of both are
-    composed.
-    """
-    searches = [path for path, step in steps.items() if isinstance(step, PrivateSearch)]
-    others = {p: gdp.mu(epsilon, delta) * sqrt(shares[p]) for p in steps if p not in searches}
-    if len(searches) != 1 or any(_calculus(steps[path]) is None for path in others):
-        return None
-    (path,) = searches
-    search = steps[path]
-    inner = [*private_steps(search.estimator).values()]
-    if any(isinstance(step, PrivateTransformer) and step._set_aside(delta) for step in inner):
-        # Trials of which (epsilon, delta) is all to rely on.
-        return None
-    kinds = [_calculus(step) for step in inner]
-    tried = {name.rpartition("__")[2] for space in search._spaces() for name in space}
-    if not all(isinstance(kind, GaussianDP) for kind in kinds) or tried - _OF_ONE_KIND:
-        return None
-    spent = {p: PrivacySpent(gdp.epsilon(mu, delta), delta) for p, mu in others.items()}
-    paid = [
-        Receipt((GaussianEvent(query=p, sensitivity=mu, noise_scale=1.0),), spent[p])
-        for p, mu in others.items()
-    ]
-
-    def excess(left: float) -> float:
-        account = account_for(kinds, left, delta, search._trials())
-        return compose([*paid, Receipt((account.event,), account.spent)], delta).epsilon - epsilon
-
-    least, step_back = epsilon * _LEAST_SHARE, epsilon * _NEAR
-    if excess(least) > 0 or excess(epsilon) < 0:
-        return None
-    # A root is found to within that, and the total increases with what the search may spend.
-    left = brentq(excess, least, epsilon, xtol=0.5 * step_back) - step_back
-    return {**spent, path: PrivacySpent(left, delta)}
 
 
 def _weights(estimator: Any, shares: Mapping[str, float]) -> dict[str, float]:

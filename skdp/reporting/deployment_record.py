@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Mapping
 from datetime import date
 from typing import Any
 
@@ -12,7 +13,7 @@ _YOURS = "to be filled in"
 
 
 def deployment_record(facts: Mapping[str, Any]) -> str:
-    """Draft of a record for the registry, in YAML by its schema.
+    """Draft of a record for the registry, in JSON that is YAML by its schema.
 
     Parameters
     ----------
@@ -68,22 +69,6 @@ def deployment_record(facts: Mapping[str, Any]) -> str:
         "administrative": {"notes": f"drafted by {made}", "registry_authors": [_YOURS]},
     }
     whole = {"url_slug": _YOURS, "status": "Draft", "tier": 3, "deployment": deployment}
-    return "\n".join(_lines(whole, "")) + "\n"
-
-
-def _lines(part: Mapping[str, Any], margin: str) -> Iterator[str]:
-    """Lines of a mapping in YAML; texts are quoted as in JSON, which YAML reads."""
-    for name, value in part.items():
-        if isinstance(value, Mapping):
-            yield f"{margin}{name}:"
-            yield from _lines(value, f"{margin}  ")
-        elif isinstance(value, list):
-            yield f"{margin}{name}:"
-            yield from (f"{margin}  - {json.dumps(entry, ensure_ascii=False)}" for entry in value)
-        else:
-            text = json.dumps(value, ensure_ascii=False)
-            # 1e-05 is a text in YAML, for want of a point.
-            number = (
-                text.replace("e", ".0e") if isinstance(value, float) and "." not in text else text
-            )
-            yield f"{margin}{name}: {number}"
+    text = json.dumps(whole, indent=2, ensure_ascii=False)
+    # 1e-05 is a text in YAML, for want of a point.
+    return re.sub(r'^( *"\w+": \d+)e', r"\1.0e", text, flags=re.MULTILINE) + "\n"

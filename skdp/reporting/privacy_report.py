@@ -23,7 +23,7 @@ from .deployment_record import deployment_record
 from .privacy_ledger import NEW_ROWS, of_stream, releases, times
 from .receipts import Receipt
 from .recomputation import RULES, follows, rule_of
-from .renderings import Section, as_markdown, as_text
+from .renderings import Section, as_markdown
 from .total import Found
 from .versions import versions
 
@@ -121,7 +121,8 @@ class PrivacyReport:
 
     def to_markdown(self) -> str:
         """The report as Markdown, for a page of documentation or a model card."""
-        return as_markdown(self._title, self.facts["summary"], self._sections())
+        title = f"Privacy report: {self.facts['subject']}"
+        return as_markdown(title, self.facts["summary"], self._sections())
 
     def to_deployment_record(self) -> str:
         """Draft of a record for the public registry of deployments (registry.opendp.org), in YAML.
@@ -142,17 +143,13 @@ class PrivacyReport:
         )
 
     def __str__(self) -> str:
-        return as_text(self._title, self.facts["summary"], self._sections())
+        return self.to_markdown()
 
     def __repr__(self) -> str:
         return f"<PrivacyReport of {self.facts['subject']}: {self.facts['summary']}>"
 
     def _repr_markdown_(self) -> str:
         return self.to_markdown()
-
-    @property
-    def _title(self) -> str:
-        return f"Privacy report: {self.facts['subject']}"
 
     def _sections(self) -> list[Section]:
         facts = self.facts

@@ -1,14 +1,9 @@
-"""Renderings of a report as text and as Markdown, from the same sections."""
+"""Rendering of a report as Markdown, which is readable as text."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from textwrap import wrap
-
-from .privacy_ledger import table
-
-_WIDTH = 96
 
 
 @dataclass(frozen=True)
@@ -30,20 +25,8 @@ class Section:
     rows: Sequence[tuple[str, ...]] = field(default=())
 
 
-def as_text(title: str, summary: str, sections: Sequence[Section]) -> str:
-    """Plain text."""
-    lines = [title, *wrap(summary, _WIDTH)]
-    for section in sections:
-        lines += ["", *wrap(section.title, _WIDTH)]
-        for item in section.items:
-            text = item if isinstance(item, str) else f"{item[0]}: {item[1]}"
-            lines += wrap(text, _WIDTH, initial_indent="  ", subsequent_indent="    ")
-        lines += table(list(section.rows)) if section.rows else []
-    return "\n".join(lines)
-
-
 def as_markdown(title: str, summary: str, sections: Sequence[Section]) -> str:
-    """Markdown, for a page of documentation or a cell of a notebook."""
+    """Markdown, for a terminal, a page of documentation or a cell of a notebook."""
     lines = [f"# {title}", "", _plain(summary)]
     for section in sections:
         lines += ["", f"## {_plain(section.title)}", ""]
@@ -52,15 +35,17 @@ def as_markdown(title: str, summary: str, sections: Sequence[Section]) -> str:
             text = f"**{_plain(item[0])}**: {_plain(item[1])}" if named else _plain(str(item))
             lines.append(f"- {text}")
         if section.rows:
-            head, *body = section.rows
-            cut = ["---"] * len(head)
+            head, *body = (tuple(map(_plain, row)) for row in section.rows)
+            widths = [max(map(len, column)) for column in zip(head, *body, strict=True)]
+            rows = [head, tuple("-" * max(3, width) for width in widths), *body]
             lines += [""] * bool(section.items)
-            lines += [f"| {' | '.join(map(_plain, row))} |" for row in (head, cut, *body)]
+            lines += [f"| {' | '.join(map(str.ljust, row, widths))} |" for row in rows]
     return "\n".join([*lines, ""])
 
 
 def _plain(text: str) -> str:
     """Text in which nothing is Markdown: names of steps may hold anything."""
-    for mark in "\\`*_[]<>|#":
+    for mark in "\\`*<>|":
         text = text.replace(mark, f"\\{mark}")
-    return " ".join(text.split())
+    # Links and images; other brackets are text.
+    return " ".join(text.split()).replace("](", "]\\(")

@@ -174,7 +174,6 @@ def test_a_statistic_of_ones_own_is_taken():
     ("options", "message"),
     [
         ({"sees": "rows"}, "sees among"),
-        ({"bound": "best"}, "bound among"),
         ({"confidence": 1.0}, r"confidence in \(0, 1\)"),
         ({"runs": 3}, "at least 10 runs"),
         ({"runs": 20.5}, "at least 10 runs"),

@@ -1,8 +1,6 @@
 """What ``skdp.evaluate`` returns: scores, intervals, curves, a receipt, and nothing else."""
 
 import pickle
-import sys
-import warnings
 
 import numpy as np
 import pytest
@@ -591,37 +589,6 @@ def test_a_summary_has_every_score_and_the_receipt():
     assert all(name in text for name in found.scores)
     assert "group 1" in text
     assert "epsilon=4 at delta=1e-05" in text
-
-
-def test_plots_show_what_was_released():
-    matplotlib = pytest.importorskip("matplotlib")
-    matplotlib.use("agg")
-    from matplotlib import pyplot
-
-    X, y, groups = make_rows(2000)
-    found = skdp.evaluate(Fixed(), X, y, epsilon=4.0, **PUBLIC)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        ax = found.plot_roc_curve()
-        np.testing.assert_array_equal(ax.lines[-1].get_xdata(), found.roc_curve.fpr)
-        found.plot_calibration_curve()
-        found.plot_confusion_matrix(pyplot.subplots()[1])
-        with pytest.raises(ValueError, match="was not asked for"):
-            found.plot_groups()
-        options = PUBLIC | GROUPED | {"groups": groups}
-        by_group = skdp.evaluate(Fixed(), X, y, epsilon=4.0, **options)
-        assert len(by_group.plot_groups("accuracy").get_yticks()) == 2
-        with pytest.raises(ValueError, match="was not asked for"):
-            by_group.plot_roc_curve()
-        pyplot.close("all")
-
-
-def test_a_missing_matplotlib_is_named_with_what_to_install(monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    X, y, _ = make_rows()
-    found = skdp.evaluate(Fixed(), X, y, epsilon=4.0, **PUBLIC)
-    with pytest.raises(ImportError, match=r"pip install 'skdp\[plot\]'"):
-        found.plot_roc_curve()
 
 
 def test_r2_of_few_rows_has_no_interval_whatever_they_are():

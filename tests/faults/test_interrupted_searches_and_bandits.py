@@ -24,9 +24,6 @@ SEARCHES = {
     "all points": DPGridSearchCV(_MODEL, {"C": [0.1, 1.0]}, epsilon=EPSILON, exhaustive=True),
     "some points": DPGridSearchCV(_MODEL, {"C": [0.1, 1.0]}, epsilon=EPSILON, n_iter=2),
     "drawn": DPRandomizedSearchCV(_MODEL, {"C": [0.1, 1.0]}, epsilon=EPSILON, n_iter=2),
-    "held out": DPRandomizedSearchCV(
-        _MODEL, {"C": [0.1, 1.0]}, epsilon=EPSILON, n_iter=2, validation=0.3
-    ),
 }
 
 

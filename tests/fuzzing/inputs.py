@@ -149,7 +149,7 @@ SEARCH = {
     "n_iter": [2, 1, 1.5, 3.0],
     "scoring": [None, "accuracy", "r2", "neg_log_loss", "nonsense"],
     "score_range": [None, (0, 1), (1, 0)],
-    "validation": [None, 0.3, 0.999, 1e-9],
+    "validation": [None, 0.3],
     "score_share": [0.1, 0.5, 1e-12],
     "random_state": [None, 0],
 }

@@ -119,7 +119,6 @@ PUBLIC = {
     ("model", "y", "scoring", "validation", "complaint"),
     [
         (DPLinearRegression(), X[:, 0], "accuracy", None, "needs classifiers"),
-        (DPLinearRegression(), X[:, 0], "accuracy", 0.3, "needs classifiers"),
         (DPLinearRegression(), X[:, 0], "accuracy", "numbers", "whatever they predict"),
         (DPLinearRegression(), X[:, 0], "f1", "numbers", "whatever they predict"),
         (logistic(classes=["no", "yes"]), None, "f1", "names", "whatever they predict"),

@@ -12,16 +12,17 @@ import numpy as np
 from model_selection import test_rows_in_searches
 from planted_bugs.bug import Anew, Bug, gives
 from privacy import test_trials
+from privacy.test_trials import gaussian_price
 from private_toys import Toy
 from selections_at_their_worst import worst_delta
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 
 from skdp import DPLogisticRegression, PrivacyLeakWarning
-from skdp.model_selection import DPGridSearchCV, DPRandomizedSearchCV, GaussianSearch, account_for
+from skdp.model_selection import DPGridSearchCV, DPRandomizedSearchCV, account_for
 from skdp.privacy import Adjacency, gdp
+from skdp.privacy.accounting import GaussianDP
 from skdp.reporting import NumberOfTrials
-from skdp.reporting import number_of_trials as trials
 from skdp.solvers import GD
 
 EPSILON, DELTA = 1.0, 1e-5
@@ -30,18 +31,14 @@ TRIALS = NumberOfTrials(10.0)
 
 def searches_keep_their_promise_in_the_worst_case():
     """The delta of the worst order of outcomes, for the level that a trial is given."""
-    level = np.sqrt(GaussianSearch(EPSILON, DELTA, TRIALS).trial)
+    level = np.sqrt(account_for([GaussianDP()], EPSILON, DELTA, TRIALS).trial)
     assert worst_delta(EPSILON, level, TRIALS) <= DELTA, "a delta beyond the promise"
 
 
-def the_price_covers_releases_beside_a_search(mu=0.2, more=0.25):
-    found = trials.delta(mu, EPSILON, TRIALS, more)
-    assert found >= worst_delta(EPSILON, mu, TRIALS, more), "less than the exact delta"
-
-
-def the_split_price_covers_the_exact_one(mu=0.2):
-    found = trials.split_delta(EPSILON, TRIALS, partial(gdp.delta, mu))
-    assert found >= worst_delta(EPSILON, mu, TRIALS), "less than the exact delta"
+def the_price_covers_the_exact_one(mu=0.2, more=0.25):
+    for besides in (0.0, more):
+        found = gaussian_price(mu, DELTA, TRIALS, besides)
+        assert worst_delta(found, mu, TRIALS, besides) <= DELTA, "less than the exact epsilon"
 
 
 # So much that a factor of two is seen.
@@ -180,11 +177,12 @@ def of_the_first_alone():
 
 BUGS = (
     Bug("targets that are looked at for the first candidate alone", {"Candidates.check_targets": Anew(of_the_first_alone)}, test_rows_in_searches.test_a_target_that_the_second_candidate_refuses_is_refused),
-    Bug("trials that get the whole budget", {"GaussianSearch.trial": whole}, PROMISE, WORST),
+    Bug("trials that get the whole budget", {"SearchAccount.trial": whole}, PROMISE, WORST),
     Bug("trials that are logged", {"search_base.silence": lambda honest: nullcontext()}, searches_log_nothing_of_their_trials, "were logged"),
     Bug("trials that show their progress", {"search_trials.without_progress": lambda _: nullcontext()}, searches_log_nothing_of_their_trials, "were shown"),
-    Bug("releases beside a search that cost nothing", {"trials.delta": lambda honest, mu, epsilon, number, more=0.0: honest(mu, epsilon, number)}, the_price_covers_releases_beside_a_search, "less than the exact"),
-    Bug("a search that pays for one trial whatever their number", {"trials.split_delta": lambda honest, epsilon, number, trial: honest(epsilon, number, trial) / number.mean}, the_split_price_covers_the_exact_one, "less than the exact"),
+    Bug("releases beside a search that cost nothing", {"trials.epsilon": lambda honest, delta, number, trial, together, losses=None: honest(delta, number, trial, partial(gdp.epsilon, 0.2), losses)}, the_price_covers_the_exact_one, "less than the exact"),
+    Bug("a search that pays for one trial whatever their number", {"trials.epsilon": lambda honest, delta, number, trial, together, losses=None: honest(delta * number.mean, number, trial, together, losses)}, the_price_covers_the_exact_one, "less than the exact"),
+    Bug("a winner that is no likelier for a neighbour", {"trials.largest_ratio": lambda honest, *facts: 1.0}, the_price_covers_the_exact_one, "less than the exact"),
     Bug("a fixed number of trials (randomised search)", {"NumberOfTrials.draw": lambda _, self, uniform: int(self.mean)}, partial(test_trials.test_draws_from_all_uniform_numbers_have_the_distribution, 10.0)),
     Bug("scores without noise", {"GaussianMechanism.randomize": lambda _, self, value, noise: value}, partial(CLOSE, 0.5), "more than", nightly=True),
     Bug("exact scores in a search", {"RowScore.noisy_mean": lambda _, self, model, X, y, *rest: float(np.mean(self.of_rows(model, X, y)))}, partial(CLOSE, 0.9), "more than"),

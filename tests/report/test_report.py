@@ -246,7 +246,6 @@ def test_the_report_of_a_regression_is_short():
     model = DPLinearRegression().fit(rows, rows[:, 0])
     found = report(model)
     assert sum(event.count for event in model.privacy_ledger_) > 100
-    assert len(str(found)) < 4000
     assert len(found.to_markdown()) < 4000
     assert len(repr(model.privacy_ledger_)) < 2000
 
@@ -336,7 +335,7 @@ def test_exact_answers_make_the_total_infinite():
     assert any(line.startswith("not private") for line in filed["cautions"])
     said = str(report(model))
     assert "adds the noise" not in said
-    assert "  trust: " not in said
+    assert "**trust**" not in said
     assert "promises little" not in said
     CHECK(filed)
     assert report(model).spent.epsilon == np.inf
@@ -441,9 +440,9 @@ def test_the_meaning_of_a_total_that_is_not_gaussian_is_that_of_epsilon_and_delt
 
 def test_all_renderings_say_the_same(fitted):
     found = report(fitted(RECOMPUTED["gd"]))
-    for text in (str(found), found.to_markdown(), found._repr_markdown_()):
-        for word in ("coefficients", "gradient", "Gaussian", "400", "Not covered", "scikit-learn"):
-            assert word in text
+    assert str(found) == found.to_markdown() == found._repr_markdown_()
+    for word in ("coefficients", "gradient", "Gaussian", "400", "Not covered", "scikit-learn"):
+        assert word in str(found)
     assert json.loads(found.to_json(indent=None)) == found.to_dict()
     changed = found.to_dict()
     changed["fits"].clear()
@@ -474,7 +473,7 @@ def test_the_page_runs_and_its_twenty_lines_agree(tmp_path, monkeypatch, capsys)
     names = {}
     exec(compile(first, "reports.md", "exec"), names)
     printed = capsys.readouterr().out
-    shown = re.search(r"^```text\n.*?(  what for.*?)^```$", PAGE.read_text(), re.M | re.S)
+    shown = re.search(r"^```text\n.*?(\| what for.*?)^```$", PAGE.read_text(), re.M | re.S)
     assert shown.group(1) in printed + "\n"
     assert "55.4 %" in printed
     assert "8.5 %" in printed

@@ -13,13 +13,6 @@ from ...privacy.accounting.ledger import PrivacySpent
 from ...privacy.adjacency import Adjacency, PrivacyUnit
 from ...reporting.open_budgets import BudgetedEstimator
 from ...validation import shown
-from .displays import (
-    axes_for,
-    draw_calibration_curve,
-    draw_confusion_matrix,
-    draw_groups,
-    draw_roc_curve,
-)
 from .estimates import Estimate, difference
 
 
@@ -206,81 +199,6 @@ class Evaluation(BudgetedEstimator):
         )
         return "\n".join(lines)
 
-    def plot_roc_curve(self, ax: Any = None) -> Any:
-        """Plot of the ROC curve with its intervals. Needs matplotlib.
-
-        Parameters
-        ----------
-        ax : matplotlib axes, optional
-            Where to draw; a new figure by default.
-
-        Returns
-        -------
-        matplotlib axes
-            With the plot.
-        """
-        curve = _asked(self.roc_curve, "roc_curve")
-        ax = axes_for("Evaluation.plot_roc_curve", ax)
-        draw_roc_curve(ax, curve, self.scores.get("roc_auc"))
-        return ax
-
-    def plot_calibration_curve(self, ax: Any = None) -> Any:
-        """Plot of the calibration curve with its intervals. Needs matplotlib.
-
-        Parameters
-        ----------
-        ax : matplotlib axes, optional
-            Where to draw; a new figure by default.
-
-        Returns
-        -------
-        matplotlib axes
-            With the plot.
-        """
-        curve = _asked(self.calibration_curve, "calibration_curve")
-        ax = axes_for("Evaluation.plot_calibration_curve", ax)
-        draw_calibration_curve(ax, curve)
-        return ax
-
-    def plot_confusion_matrix(self, ax: Any = None) -> Any:
-        """Plot of the confusion matrix. Needs matplotlib.
-
-        Parameters
-        ----------
-        ax : matplotlib axes, optional
-            Where to draw; a new figure by default.
-
-        Returns
-        -------
-        matplotlib axes
-            With the plot.
-        """
-        matrix = _asked(self.confusion_matrix, "confusion_matrix")
-        ax = axes_for("Evaluation.plot_confusion_matrix", ax)
-        draw_confusion_matrix(ax, matrix)
-        return ax
-
-    def plot_groups(self, metric: str = "selection_rate", ax: Any = None) -> Any:
-        """Plot of a score by group, with intervals. Needs matplotlib.
-
-        Parameters
-        ----------
-        metric : str, default='selection_rate'
-            Name of the score.
-        ax : matplotlib axes, optional
-            Where to draw; a new figure by default.
-
-        Returns
-        -------
-        matplotlib axes
-            With the plot.
-        """
-        scores = {label: found[metric] for label, found in self.by_group.items() if metric in found}
-        asked = _asked(scores or None, f"groups and metrics=[{metric!r}]")
-        ax = axes_for("Evaluation.plot_groups", ax)
-        draw_groups(ax, metric, asked)
-        return ax
-
     @property
     def hidden(self) -> list[str]:
         """Names of scores that noise has left without an interval."""
@@ -300,12 +218,6 @@ class Evaluation(BudgetedEstimator):
     def __repr__(self) -> str:
         shown_scores = ", ".join(f"{name}={s.value:.3g}" for name, s in self.scores.items())
         return f"Evaluation({shown_scores})"
-
-
-def _asked(found: Any, name: str) -> Any:
-    if found is None:
-        raise ValueError(f"The plot needs {name}, which was not asked for; evaluate it as well.")
-    return found
 
 
 def _line(score: Score) -> str:

@@ -114,10 +114,6 @@ class PrivacyUnits:
         shares = shares_of(codes, counts, np.zeros_like(counts))
         return cls(codes, shares, counts.size, together)
 
-    def rows_of(self, marked: np.ndarray) -> np.ndarray:
-        """Mask of the rows whose unit is marked."""
-        return np.asarray(marked)[self.codes]
-
     def places(self) -> list[np.ndarray]:
         """Places of the rows of each unit, in their order.
 
