@@ -11,16 +11,24 @@ Several bounds hold, and the least of them is returned.
 1. *Gaussian.* Fits of known mu^2 are together mu-GDP with the sum of these (Dong, Roth and Su,
    2022), exactly if all releases are Gaussian. Choices have a mu, too
    (:mod:`skdp.reporting.divergences`), and so has pure epsilon.
-2. *Renyi.* Divergences of one order add up, also for releases that are chosen adaptively (Mironov,
-   2017); then every order gives an epsilon (Canonne, Kamath and Steinke, 2020). Perturbed
-   objectives are added by theorem P2 of ``docs/proofs/composition.md``.
-3. *Searches.* One search of Gaussian trials beside Gaussian releases, by
+2. *Perturbed objectives* beside Gaussian releases. Step 4 of the proof in
+   :mod:`skdp.privacy.accounting.perturbation` bounds the log-ratio of all that is released by
+   ``sum_j (J_j + max_v L_jv)`` over perturbations j, plus the Gaussian part. The sum of maxima is
+   the maximum over all ways to take one vertex each, so that
+
+       delta(epsilon) <= sum_(v_1, ..., v_k) HS_(epsilon - sum J_j)(sqrt(G + sum_j T_j,v_j)),
+
+   by the same argument, in which nothing depends on how many maxima there are. Of privacy units K
+   stands in place of HS, as there.
+3. *Renyi.* Divergences of one order add up, also for releases that are chosen adaptively (Mironov,
+   2017); then every order gives an epsilon (Canonne, Kamath and Steinke, 2020).
+4. *Searches.* One search of Gaussian trials beside Gaussian releases, by
    :mod:`skdp.reporting.number_of_trials`.
-4. *Privacy loss distributions*, if dp-accounting is installed and there are sampled releases or
+5. *Privacy loss distributions*, if dp-accounting is installed and there are sampled releases or
    fits of which (epsilon, delta) is all that is known: products of dominating pairs dominate (Zhu,
    Dong and Wang, 2022). The pair of a fit that is (epsilon, delta)-DP is that of Kairouz, Oh and
    Viswanath (2015).
-5. *Sums.* Fits of which none of this is known add their (epsilon, delta) to the bounds 1 to 3 of
+6. *Sums.* Fits of which none of this is known add their (epsilon, delta) to the bounds 1 to 4 of
    the others (Dwork, Kenthapadi, McSherry, Mironov and Naor, 2006), and all fits may. A ledger that
    holds such a fit as an event beside others is taken apart for it. Fits of pure epsilon alone
    are of pure epsilon together.
@@ -36,13 +44,17 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
-from math import ceil, hypot, inf, isinf, sqrt
+from math import ceil, hypot, inf, isinf, log, sqrt
 from typing import Any, Self, TypeGuard
 
-from ..privacy.accounting import gdp
+import numpy as np
+from scipy.optimize import brentq
+
+from ..privacy.accounting import gdp, perturbation
 from ..privacy.accounting.events import (
     Event,
     GaussianEvent,
+    ObjectivePerturbationEvent,
     Part,
     PrefixSumEvent,
     SampledGaussianEvent,
@@ -60,7 +72,12 @@ from .divergences import gaussian_price
 from .number_of_trials import NumberOfTrials
 from .receipts import ORDERS, Receipt, epsilon_by_renyi
 
+# More ways to take one vertex each are not summed over.
+_MOST_VERTICES = 4096
+_VERTICES = ((1.0, 1), (0.25, 2), (0.0, 1))
 _ROUNDING = 1e-12
+# In units of the largest level: as good as 0, and logarithms of bounds remain finite.
+_LEAST_LEVEL = 1e-9
 # As many receipts are kept one by one.
 _KEPT = 16
 # A function of receipts and a delta: their epsilon, or, without a delta, whether there is one.
@@ -330,7 +347,7 @@ def _epsilon(receipts: Sequence[Receipt], delta: float) -> float:
 
 
 def _by_kind(receipts: Sequence[Receipt], delta: float) -> float:
-    bounds = _gaussian, _renyi, _searched
+    bounds = _gaussian, _perturbed, _renyi, _searched
     return min(_beside_sums(receipts, delta, bound) for bound in bounds)
 
 
@@ -398,10 +415,70 @@ def _gaussian(receipts: Sequence[Receipt], delta: float | None) -> float:
     return total if delta is None or isinf(total) else gdp.epsilon(sqrt(total), delta)
 
 
+def _perturbed(receipts: Sequence[Receipt], delta: float | None) -> float:
+    plain, jacobians, ways, of_units = 0.0, 0.0, {0.0: 1}, False
+    for receipt in receipts:
+        events = _of_all_rows(receipt)
+        perturbed = [e for e in events if isinstance(e, ObjectivePerturbationEvent)]
+        if not perturbed:
+            plain += receipt.gaussian_price()
+            continue
+        plain += sum(gaussian_price(e) for e in events if e not in perturbed)
+        for event in perturbed:
+            moves = event.ratio * event.ratio
+            plain += event.count * (event.output_ratio * event.output_ratio)
+            jacobians += event.count * event.jacobian
+            of_units |= event.of_units
+            for _ in range(event.count):
+                ways = _with_vertices(ways, moves)
+                if len(ways) > _MOST_VERTICES:
+                    return inf
+    if isinf(plain + jacobians) or isinf(max(ways)):
+        return inf
+    return plain if delta is None else jacobians + _union(plain, ways, delta, of_units)
+
+
 def _of_all_rows(receipt: Receipt) -> tuple[Event, ...]:
     """The events, if all rows took part in the same ones."""
     slices = receipt.slices
     return slices[0] if len(slices) == 1 and receipt.complete else ()
+
+
+def _with_vertices(ways: dict[float, int], moves: float) -> dict[float, int]:
+    """Multiplicity of each T among the ways to take one vertex more."""
+    found: dict[float, int] = {}
+    for t, n in ways.items():
+        for share, copies in _VERTICES:
+            key = t + share * moves
+            found[key] = found.get(key, 0) + n * copies
+    return found
+
+
+def _union(plain: float, ways: dict[float, int], delta: float, of_units: bool) -> float:
+    """Least e with ``sum_v HS_e(sqrt(plain + T_v)) <= delta``, rounded up; of units with K."""
+    # Of units a vertex that does not move counts as well: at a loss of 0 a tangent may be above 0.
+    least = _LEAST_LEVEL * sqrt(plain + max(ways)) if of_units else 0.0
+    moved = [(max(sqrt(plain + t), least), n) for t, n in ways.items()]
+    mus = [(level * (1 + _ROUNDING), log(n)) for level, n in moved if level > 0]
+    goal = log(delta)
+
+    def excess(e: float) -> float:
+        if of_units:
+            return perturbation.log_delta_of_units(mus, e) - goal
+        return float(np.logaddexp.reduce([n + gdp.log_delta(m, e) for m, n in mus])) - goal
+
+    if not mus or excess(0.0) <= 0:
+        return 0.0
+    count = sum(ways.values())
+    largest = max(m for m, _ in mus)
+    low = gdp.epsilon(largest, delta) * (1 - 1e-9)
+    high = gdp.epsilon(largest, max(delta / count, 1e-300)) * (1 + 1e-9)
+    while excess(high) > 0:
+        high *= 2
+    # Next to zero the ends are closer than the rounding of logarithms.
+    if excess(low) <= 0:
+        return high
+    return float(brentq(excess, low, high, xtol=1e-16 * high, rtol=1e-14)) * (1 + _ROUNDING)
 
 
 def _searched(receipts: Sequence[Receipt], delta: float | None) -> float:

@@ -14,7 +14,9 @@ import skdp
 from skdp import DPContextualBandit, DPLogisticRegression
 from skdp.privacy import Adjacency
 from skdp.privacy.accounting import (
+    ObjectivePerturbationEvent,
     PerturbedGaussianDP,
+    PrivacySpent,
     Spend,
     perturbation,
 )
@@ -36,6 +38,7 @@ from skdp.privacy.rows import (
 )
 from skdp.problem import InfluenceBounds, Problem, RowBounds, RowMap, TargetBounds
 from skdp.problem.losses import Logistic, Squared
+from skdp.reporting import Receipt, composition
 from skdp.solvers import GD
 from skdp.testing import record_fit, replay_fit
 
@@ -346,6 +349,22 @@ def prices_of_people_are_above_those_of_rows():
     assert PerturbedGaussianDP(True).limit(1.0, 1e-5) < PerturbedGaussianDP().limit(1.0, 1e-5)
 
 
+def totals_of_minimisers_of_people_are_above_those_of_rows():
+    """And so are those of rows for somebody who has several."""
+    facts = {"sensitivity": 0.2, "noise_scale": 1.0, "jacobian": 0.08}
+    event = ObjectivePerturbationEvent(
+        query="minimum", **facts, output_sensitivity=0.0, output_noise_scale=0.0
+    )
+    stated, whole = PrivacySpent(50.0, 1e-5), {"sensitivity": 3 * 0.2, "jacobian": 3 * 0.08}
+    rows, people, three = (
+        Receipt((replace(event, **more),), stated)
+        for more in (whole, whole | {"of_units": True}, {})
+    )
+    found = rows, people, three.between(3)
+    totals = [composition.compose([receipt], 1e-5).epsilon for receipt in found]
+    assert totals[0] < totals[1] == totals[2], "people cost what rows cost"
+
+
 def rows_alike_count_together():
     """A difference of gradients, whose public centre is taken off once a person."""
     example: Example = EXAMPLES[TAKEN["gradient_difference"]][1][0]
@@ -474,4 +493,5 @@ BUGS = (
     Bug("a person in several pieces who counts as several", {"rows_base._of_whole_units": pieces_as_people}, partial(the_mean_of_many_rows_is_clipped_once, 2), "about 0"),
     Bug("a person in several blocks who counts as several", {"rows_base._of_whole_units": pieces_as_people}, partial(the_mean_of_many_rows_is_clipped_once, 1000), "about 0"),
     Bug("scores of a person that are squared row by row", {"ScoreMomentsQuery.evaluate": moments_of_rows}, scores_are_averaged_over_the_rows_of_a_person),
+    Bug("a total of minimisers of people by the vertices of rows", {"composition._union": lambda honest, plain, ways, delta, of_units: honest(plain, ways, delta, False)}, totals_of_minimisers_of_people_are_above_those_of_rows, "cost what rows"),
 )  # fmt: skip
