@@ -15,7 +15,7 @@ from ...problem.problem import Problem
 from ..adjacency import Adjacency, PrivacyUnit
 from ..rounding import of_sum, spread
 from ..rows.base import RowStore
-from ..rows.bounded_rows import BoundedBlock, lengths_of, total_of_rows
+from ..rows.bounded_rows import BlockKernel, BoundedBlock, lengths_of, total_of_rows
 from ..rows.score_cache import times_rows
 from .base import LARGEST_SUM, LEAST_BOUND, GaussianQuery, Summed, kept
 
@@ -148,7 +148,7 @@ class GradientQuery(Summed):
     def summed(
         self,
         rows: RowStore,
-        of_block: Callable[[BoundedBlock], np.ndarray],
+        of_block: BlockKernel,
         of_units: Callable[[np.ndarray], np.ndarray],
         *,
         exactly: bool = False,

@@ -28,6 +28,7 @@ from .bounded_rows import (
     LONGEST_PIECE,
     LONGEST_RUN,
     MANY_ROWS,
+    BlockKernel,
     BoundedBlock,
     Lengths,
     Pieces,
@@ -116,9 +117,7 @@ class BoundedRows(ABC):
     bounds: RowBounds
 
     @abstractmethod
-    def sum(
-        self, kernel: Callable[[BoundedBlock], np.ndarray], marked: np.ndarray | None = None
-    ) -> np.ndarray:
+    def sum(self, kernel: BlockKernel, marked: np.ndarray | None = None) -> np.ndarray:
         """Sum of ``kernel`` over all blocks, in a fixed order.
 
         With ``marked``, an array of bool of shape (n_samples,), over the rows of the units that are
@@ -319,10 +318,7 @@ class _KeptBlock:
         self._measured: Lengths | None = None
 
     def ask(
-        self,
-        scratch: Scratch,
-        kernel: Callable[[BoundedBlock], np.ndarray],
-        chosen: np.ndarray | None = None,
+        self, scratch: Scratch, kernel: BlockKernel, chosen: np.ndarray | None = None
     ) -> np.ndarray:
         """The kernel of the block, or of these of its rows."""
         block = self.block()
@@ -362,9 +358,7 @@ class KeptBlocks(BoundedRows):
         # Two numbers a row beside its target, or five of few rows.
         return sum(len(kept.raw.y) * (8 if kept.raw.of_many else 40) for kept in self._blocks)
 
-    def sum(
-        self, kernel: Callable[[BoundedBlock], np.ndarray], marked: np.ndarray | None = None
-    ) -> np.ndarray:
+    def sum(self, kernel: BlockKernel, marked: np.ndarray | None = None) -> np.ndarray:
         """Sum of ``kernel`` over the blocks, or over what is marked of each."""
         if marked is None:
             ask = partial(_KeptBlock.ask, kernel=kernel)
@@ -404,9 +398,7 @@ class _BlocksAsRead(BoundedRows):
     def __init__(self, store: BlockStore, bounds: RowBounds) -> None:
         self.bounds, self._store = bounds, store
 
-    def sum(
-        self, kernel: Callable[[BoundedBlock], np.ndarray], marked: np.ndarray | None = None
-    ) -> np.ndarray:
+    def sum(self, kernel: BlockKernel, marked: np.ndarray | None = None) -> np.ndarray:
         # One block at a time: nothing here holds on to it while the next one is read.
         blocks = map(partial(_KeptBlock, bounds=self.bounds), self._store.blocks())
         entries = self._store.n_samples * self._store.n_features
@@ -416,7 +408,7 @@ class _BlocksAsRead(BoundedRows):
 
 
 def _of_marked(
-    kernel: Callable[[BoundedBlock], np.ndarray],
+    kernel: BlockKernel,
 ) -> Callable[[tuple[_KeptBlock, np.ndarray], Scratch], np.ndarray]:
     """The kernel of what is marked of a block, which alone is loaded."""
     return lambda block, scratch: block[0].ask(scratch, kernel, block[1])

@@ -19,6 +19,8 @@ from .score_cache import ScoreCache, times_rows
 
 Rows: TypeAlias = np.ndarray | sp.csr_array | sp.csr_matrix
 Sparse = TypeVar("Sparse", sp.csr_array, sp.csc_array)
+# A sum over the rows of a block.
+BlockKernel: TypeAlias = Callable[["BoundedBlock"], np.ndarray]
 
 # Norms up to this can be computed and used in double precision without overflow.
 _LARGEST_NORM = 1e150
