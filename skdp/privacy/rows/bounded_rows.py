@@ -793,7 +793,7 @@ class Lengths:
         return latest[2]
 
     def taken(self, chosen: np.ndarray | slice) -> Lengths:
-        """Those of some of the rows, which keep what follows for themselves."""
+        """Lengths of some of the rows, which keep what follows for themselves."""
         shrink = None if self.shrink is None else self.shrink[chosen]
         return Lengths(self.norms[chosen], shrink)
 
@@ -805,6 +805,6 @@ class Lengths:
         return Lengths(rounded_up(self.norms), shrink)
 
     def widened(self) -> Lengths:
-        """The same in double precision, with nothing kept that follows from them."""
+        """Norms and factors in double precision, with nothing kept that follows from them."""
         shrink = None if self.shrink is None else widened(self.shrink)
         return Lengths(widened(self.norms), shrink)
