@@ -16,7 +16,7 @@ from .randomness import (
     secret_noise,
     secret_pickle,
 )
-from .rounding import GRID, gamma, inflated, mapped_products, of_sum, spread
+from .rounding import GRID, gamma, inflated, of_sum, spread
 from .row_scores import RowScore
 
 __all__ = [
@@ -35,7 +35,6 @@ __all__ = [
     "gamma",
     "gdp",
     "inflated",
-    "mapped_products",
     "minimize",
     "noise_for",
     "of_sum",

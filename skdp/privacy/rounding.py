@@ -42,9 +42,9 @@ def of_sum(n: int, spread: float = 1.0, products: int = 0) -> float:
 
     n is the number of rows, or of privacy units: what all rows weigh together at most. ``spread``
     bounds the length of the products that are added up for a row, in units of the bound on what it
-    contributes, and ``products`` counts what is added up after the rows, see
-    :func:`mapped_products`. The margin is the most that rounding adds to the move between
-    neighbours, in units of the sensitivity.
+    contributes, and ``products`` counts what is added up after the rows, the ``mixed_features`` of
+    bounds with a map. The margin is the most that rounding adds to the move between neighbours, in
+    units of the sensitivity.
     """
     return 2.0 * n * gamma(_ADDITIONS + products) * spread
 
@@ -63,21 +63,12 @@ def spread(bounds: RowBounds, steepest: float, bound: float) -> float:
     row_map = bounds.row_map
     if row_map is None:
         return 1.0
-    longest = row_map.longest(bounds.data_norm)
+    longest = bounds.longest
     least = LEAST_LENGTH * row_map.shift_length
     least += 8.0 * (row_map.scale.size + 8) * ROUNDING * longest
     least = max(abs(bounds.intercept_value), min(row_map.norm, least))
     largest = min(steepest / bound if bound else inf, 1.0 / least if least else inf)
     return max(1.0, longest * largest)
-
-
-def mapped_products(bounds: RowBounds) -> int:
-    """Number of entries of a sum over rows that an entry of it is made of in other coordinates.
-
-    It is 0 without a map, or where that mixes no features.
-    """
-    row_map = bounds.row_map
-    return row_map.scale.size if row_map is not None and row_map.mixes else 0
 
 
 def inflated(sensitivity: float, rounding: float) -> float:

@@ -189,6 +189,19 @@ class RowBounds:
         """Bound on the norm of a row with its intercept entry."""
         return hypot(self.features_norm, self.intercept_value)
 
+    # Every query asks for the two that follow.
+
+    @cached_property
+    def longest(self) -> float:
+        """Bound on the norm of a row without its intercept entry, before a map scales it down."""
+        return self.data_norm if self.row_map is None else self.row_map.longest(self.data_norm)
+
+    @cached_property
+    def mixed_features(self) -> int:
+        """Number of features that a coordinate may be made of; 0 if each is made of its own."""
+        row_map = self.row_map
+        return row_map.scale.size if row_map is not None and row_map.mixes else 0
+
 
 @dataclass(frozen=True, eq=False)
 class RowMap:
@@ -274,7 +287,7 @@ class RowMap:
         """A bound on the norm of the map of any row whose norm is at most ``data_norm``."""
         return data_norm * self._stretch + self.shift_length
 
-    # Every query asks for the bounds of its map, and norms of matrices take longer than all else.
+    # Norms of matrices take longer than all else.
     @cached_property
     def _stretch(self) -> float:
         """A bound on the factor by which the linear part makes a row longer."""

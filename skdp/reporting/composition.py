@@ -43,7 +43,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import chain
 from math import ceil, hypot, inf, isinf, log, sqrt
 from typing import Any, Self, TypeGuard
 
@@ -178,7 +177,10 @@ def common_unit(receipts: Sequence[Receipt]) -> PrivacyUnit:
 
 @dataclass(frozen=True)
 class _Receipt:
-    """Receipt of one part; without events its whole budget, as long as the part goes on."""
+    """Receipt of one part; without events its whole budget, as long as the part goes on.
+
+    Events do not name the part: what it is said to be grows as parts are folded.
+    """
 
     part: Part
     events: tuple[Event, ...] | None
@@ -224,8 +226,7 @@ class ParallelComposition:
         if not receipt.nothing:
             part = Part(0, max(1, n_samples))
             parts._stop = part.stop
-            events = tuple(_about(event, part) for event in receipt.unlocated().events)
-            parts._receipts = [_Receipt(part, events, receipt.spent)]
+            parts._receipts = [_Receipt(part, receipt.unlocated().events, receipt.spent)]
         return parts
 
     @property
@@ -305,11 +306,13 @@ class ParallelComposition:
         named : bool, default=True
             If not, events do not name a part: for a model that has had one part only.
         """
-        known = [receipt.events for receipt in self._receipts if receipt.events is not None]
-        if len(known) < len(self._receipts):
-            return ()
-        events = chain.from_iterable(known)
-        return tuple(events if named else (_about(event, None) for event in events))
+        found: list[Event] = []
+        for receipt in self._receipts:
+            if receipt.events is None:
+                return ()
+            part = receipt.part
+            found += [_about(e, part) for e in receipt.events] if named else receipt.events
+        return tuple(found)
 
     def _fold(self) -> None:
         """Fold the first two neighbours of one kind, if there are many receipts.
@@ -538,15 +541,14 @@ def _distributions(receipts: Sequence[Receipt], delta: float, about: float) -> f
         return inf
 
 
-def _about(event: Event, part: Part | None) -> Event:
+def _about(event: Event, part: Part) -> Event:
     """The event with the part that it is about, and the site within it if it is about one."""
     site = event.part
     return event.changed(part=replace(site, within=part) if isinstance(site, Site) else part)
 
 
 def _receipt(part: Part, ledger: Ledger) -> _Receipt:
-    events = tuple(_about(event, part) for event in ledger.receipt(whole=True))
-    return _Receipt(part, events, ledger.spent())
+    return _Receipt(part, ledger.receipt(whole=True), ledger.spent())
 
 
 def _is_gaussian(receipt: _Receipt) -> bool | None:
@@ -558,6 +560,4 @@ def _is_gaussian(receipt: _Receipt) -> bool | None:
 def _folded(first: _Receipt, second: _Receipt) -> _Receipt:
     part = Part(first.part.start, second.part.stop, first.part.count + second.part.count)
     worst = second if second.spent > first.spent else first
-    if worst.events is None:
-        return _Receipt(part, None, worst.spent)
-    return _Receipt(part, tuple(_about(event, part) for event in worst.events), worst.spent)
+    return replace(worst, part=part)

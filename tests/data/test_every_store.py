@@ -225,7 +225,7 @@ def check_any_order(store, bounds):
     ):
         # As in the threads of a sum, in each of which linear algebra has a single one.
         with threadpool_limits(1):
-            sums = [query.of_block(part, part.scores(query.w)) for part in reversed(parts)]
+            sums = [query.of_block(part) for part in reversed(parts)]
         found = total(reversed(sums))
         found /= problem.n_samples
         np.testing.assert_array_equal(found, expected)

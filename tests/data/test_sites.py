@@ -1,10 +1,12 @@
 """Sums by site are those of each site's rows alone, however rows are stored and bunched."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from skdp.privacy.rows import DenseRows, RowStore, SparseRows, site_sums
+from skdp.privacy.rows import DenseRows, Lengths, RowStore, SparseRows, site_sums
 from skdp.privacy.rows import site_rows as module
 from skdp.problem import RowBounds, Sites, TargetBounds
 from skdp.testing import row_stores
@@ -29,7 +31,7 @@ def kernel(facts, z, positions):
     """Mixes all that a kernel is told."""
     y = facts.y if z.ndim == 1 else facts.y[:, None]
     where = positions if z.ndim == 1 else positions[:, None]
-    norms = facts.norms if z.ndim == 1 else facts.norms[:, None]
+    norms = facts.lengths.norms if z.ndim == 1 else facts.lengths.norms[:, None]
     return np.tanh(z - y) * (1 + 0.1 * where) / norms
 
 
@@ -44,7 +46,7 @@ def expected(X, y, sites, active, W):
     for i, w in zip(active, W, strict=True):
         places = np.arange(ends[i] - sites.sizes[i], ends[i])
         mine = order[places]
-        facts = module.SiteBlock(y[mine], norms[mine])
+        facts = SimpleNamespace(y=y[mine], lengths=Lengths(norms[mine]))
         out.append(rows[mine].T @ kernel(facts, rows[mine] @ w, places))
     return np.array(out)
 

@@ -147,10 +147,10 @@ def test_what_a_block_raises_in_a_thread_is_raised_by_the_query(number, failing,
     rows, query = gradient(monkeypatch)
     of_block, start = GradientQuery.of_block, list(rows.blocks())[failing]
 
-    def faulty(self, block, z):
+    def faulty(self, block):
         if np.shares_memory(block.y, start.y):
             raise MemoryError("no memory for a block")
-        return of_block(self, block, z)
+        return of_block(self, block)
 
     monkeypatch.setattr(GradientQuery, "of_block", faulty)
     with pytest.raises(MemoryError, match="no memory for a block"):
@@ -264,7 +264,7 @@ def test_what_is_kept_of_many_rows_is_at_most_twelve_bytes_each(monkeypatch):
     view = rows.bounded(RowBounds(2.0, 1.0, row_map=row_map))
     for _ in range(2):
         view.sum(lambda block: block.combine(block.scores(np.ones(7)) / block.norms))
-    kept = kept_bytes(view._kept)
+    kept = kept_bytes(view)
     assert 0 < kept <= 12 * len(y)
 
 

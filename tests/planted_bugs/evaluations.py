@@ -191,8 +191,8 @@ MIXED = {
 crafted = partial(partial, examples_move_within_their_sensitivity)
 MOVES = partial(partial, evaluations_move_within_their_sensitivity)
 BUGS = (
-    Bug("outcomes priced as if a row were in one count only", {"CellsQuery.sensitivity": gives(1.0)}, crafted(OutcomeCountsQuery), TOO_FAR),
-    Bug("a table of targets priced as if a row were in one cell only", {"CellsQuery.sensitivity": gives(1.0)}, crafted(TargetTableQuery), TOO_FAR),
+    Bug("outcomes priced as if a row were in one count only", {"CountQuery.sensitivity": gives(1.0)}, crafted(OutcomeCountsQuery), TOO_FAR),
+    Bug("a table of targets priced as if a row were in one cell only", {"CountQuery.sensitivity": gives(1.0)}, crafted(TargetTableQuery), TOO_FAR),
     Bug("a row in the cells of its target and of its prediction", {"TargetTableQuery._of_block": counted_by_both}, crafted(TargetTableQuery), TOO_FAR),
     Bug("metrics that share one sensitivity", {"MetricMeansQuery.sensitivity": times(sqrt(1 / 3))}, crafted(MetricMeansQuery), TOO_FAR),
     Bug("metrics that are not clipped to their range", {"metric_means._in_units": lambda _, values, low, high: (2 * values - low - high) / (high - low)}, MOVES(Fixed(), LYING, -50.0), "moved by"),

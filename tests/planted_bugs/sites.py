@@ -496,7 +496,7 @@ BUGS = (
     Bug("sites in chunks that share the public randomness of the first", {"site_rows.SiteChunks.__init__": sets("_positions", lambda self, *args: np.resize(self._positions[:4], self._positions.size))}, partial(sites_see_the_positions_of_their_rows, "chunks")),
     Bug("small sites that share the public randomness of the first", {"site_rows._Bunch.__init__": sets("_positions", lambda self, *args: self._positions % 5)}, partial(sites_see_the_positions_of_their_rows, "bunch")),
     Bug("sites that share the public randomness of the first", {"site_rows._Single.__init__": lambda honest, self, first, start, block: honest(self, first, 0, block)}, partial(sites_see_the_positions_of_their_rows, "single")),
-    Bug("sites that leave weights behind", {"SiteBlock.of": lambda _, cls, block: cls(block.y, block.norms)}, sites_add_up_with_their_weights),
+    Bug("sites that leave weights behind", {"site_rows.RawBlock": lambda honest, X, y, weights=None: honest(X, y)}, sites_add_up_with_their_weights),
     # Dask.
     Bug("marks of other rows", {"Part.sum": of_other_rows}, collections_sum_as_rows_in_memory_do, needs="dask"),
     Bug("a partition that is left out", {"partition.climbed": without_the_first}, collections_sum_as_rows_in_memory_do, needs="dask"),

@@ -338,7 +338,8 @@ def told_accidents(honest, self, query, spend):
     return mechanism.randomize(query.evaluate(self._rows), self._noise)
 
 
-def weakened(honest, self, block, z):
+def weakened(honest, self, block):
+    z = block.scores(self.w)
     weight = np.take(self.problem.class_weight, block.y.astype(int))
     limit = self.bound / (block.norms * weight)
     r = Loss.clipped_derivative(self.problem.loss, block.y, z, limit)

@@ -257,8 +257,10 @@ class Ledger:
         TypeError
             If the calculus has no price for this kind of event.
         """
-        if self._stage.purpose:
+        if isinstance(event, tuple):
             event = self._with_purpose(event)
+        elif self._stage.purpose:
+            event = event.changed(purpose=self._stage.purpose)
         self._record(event)
         if self._listener is not None:
             self._listener(event)
@@ -271,15 +273,14 @@ class Ledger:
         """
         self._listener = listener
 
-    def _with_purpose(self, event: Event | tuple[Event, ...]) -> Event | tuple[Event, ...]:
-        purpose = self._stage.purpose
-        if not isinstance(event, tuple):
-            return event.changed(purpose=purpose)
-        given, named = self._named.get(id(event), ((), ()))
-        if given is not event:
-            named = tuple(one.changed(purpose=purpose) for one in event)
+    def _with_purpose(self, events: tuple[Event, ...]) -> tuple[Event, ...]:
+        if not self._stage.purpose:
+            return events
+        given, named = self._named.get(id(events), ((), ()))
+        if given is not events:
+            named = tuple(event.changed(purpose=self._stage.purpose) for event in events)
             if len(self._named) < _MOST_NAMED:
-                self._named[id(event)] = event, named
+                self._named[id(events)] = events, named
         return named
 
     def _record(self, event: Event | tuple[Event, ...]) -> None:

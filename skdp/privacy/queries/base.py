@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields
-from math import inf
+from math import inf, sqrt
 from typing import Any, ClassVar, final
 
 import numpy as np
@@ -126,7 +126,15 @@ class Summed(GaussianQuery):
 
 @dataclass(frozen=True, eq=False)
 class CountQuery(GaussianQuery):
-    """A query for counts of rows or sums of their weights, which are exact in any order."""
+    """A query for counts of rows or sums of their weights, which are exact in any order.
+
+    Guarantees
+    ----------
+    - Where each row is in exactly one cell of each of k tables, replacing it moves one count of a
+      table down and one up by 1, together sqrt(2 k) in l2. Zeroing it out moves one count of each:
+      sqrt(k). Rows that count by weights v and u in [0, 1] move a table by at most
+      ``sqrt(v^2 + u^2)``, or ``|v - u|`` within a cell, which is no more.
+    """
 
     @property
     @final
@@ -134,29 +142,21 @@ class CountQuery(GaussianQuery):
         """None, as sums of weights and of halves of them are exact."""
         return 0.0
 
+    @property
+    def tables(self) -> int:
+        """Number k of tables in which a row is counted; one, unless a query says otherwise."""
+        return 1
+
+    def sensitivity(self, adjacency: Adjacency) -> float:
+        """``sqrt(2 k)`` under replace-one, ``sqrt(k)`` under zero-out."""
+        return adjacency.of_histogram() * sqrt(self.tables)
+
     def evaluate(self, rows: RowStore) -> np.ndarray:
         return rows.sum(self._of_block)
 
     @abstractmethod
     def _of_block(self, block: Any) -> np.ndarray:
         """Counts of the rows of a block, raw or bounded."""
-
-
-@dataclass(frozen=True, eq=False)
-class CellsQuery(CountQuery):
-    """A query for counts of rows, or sums of their weights, each row in exactly one cell.
-
-    Guarantees
-    ----------
-    - Replacing a row moves one count down and one up by 1: sqrt(2) in l2. Zeroing it out moves
-      one count: 1. Rows that count by weights v and u in [0, 1] move the answer by at most
-      ``sqrt(v^2 + u^2)``, or ``|v - u|`` within a cell, which is no more.
-    """
-
-    @final
-    def sensitivity(self, adjacency: Adjacency) -> float:
-        """``sqrt(2)`` under replace-one, 1 under zero-out."""
-        return adjacency.of_histogram()
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,8 +202,13 @@ class PerturbedQuery(Query):
 
 def counted(values: np.ndarray, edges: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
     """Numbers of values, or their weights, between edges, below all and above all; floats."""
-    bins = np.searchsorted(edges, values, side="right")
-    return np.bincount(bins, weights, minlength=edges.size + 1).astype(np.float64, copy=False)
+    return tallied(np.searchsorted(edges, values, side="right"), edges.size + 1, weights)
+
+
+def tallied(cells: np.ndarray, size: int, weights: np.ndarray | None) -> np.ndarray:
+    """Numbers of rows, or their weights, in each of so many cells; floats."""
+    # Of weights of no entries at all they would be whole numbers.
+    return np.bincount(cells, weights, minlength=size).astype(np.float64, copy=False)
 
 
 def kept(bound: float, n: int) -> float:

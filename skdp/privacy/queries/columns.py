@@ -15,7 +15,7 @@ from ..adjacency import Adjacency
 from ..rounding import of_sum
 from ..rows.base import RowStore
 from ..rows.bounded_rows import STEPS, RawBlock
-from .base import CountQuery, GaussianQuery
+from .base import CountQuery, GaussianQuery, tallied
 
 # Entries vote for powers of 2 of their sizes, from the first to the second.
 LEAST_EXPONENT, LARGEST_EXPONENT = -50, 50
@@ -53,10 +53,6 @@ class MagnitudeVotesQuery(CountQuery):
     #: The k features that may vote, all different.
     columns: tuple[int, ...]
 
-    def sensitivity(self, adjacency: Adjacency) -> float:
-        """``sqrt(2)`` under replace-one, 1 under zero-out."""
-        return adjacency.of_histogram()
-
     def _of_block(self, block: RawBlock) -> np.ndarray:
         rows, columns, values = entries_of(block.X, self.columns)
         votes = np.isfinite(values)
@@ -73,8 +69,7 @@ class MagnitudeVotesQuery(CountQuery):
         entries = votes.sum(axis=1) if dense else np.bincount(rows[votes], minlength=len(block.y))
         counted = divided_votes(entries, block.bounded_weights)
         of_votes = np.broadcast_to(counted[rows], cells.shape).ravel()
-        # Of no entries at all it would be whole numbers.
-        out = np.bincount(cells.ravel(), of_votes, minlength=size + 1).astype(np.float64)
+        out = tallied(cells.ravel(), size + 1, of_votes)
         return out[:size].reshape(len(self.columns), 2, EXPONENTS)
 
 
@@ -102,9 +97,10 @@ class ColumnCellsQuery(CountQuery):
     #: The k features, all different.
     columns: tuple[int, ...]
 
-    def sensitivity(self, adjacency: Adjacency) -> float:
-        """``sqrt(2 k)`` under replace-one, ``sqrt(k)`` under zero-out."""
-        return adjacency.of_histogram() * sqrt(len(self.columns))
+    @property
+    def tables(self) -> int:
+        """One for each feature."""
+        return len(self.columns)
 
     def _of_block(self, block: RawBlock) -> np.ndarray:
         m, k, v = self.cells, len(self.columns), block.bounded_weights
@@ -116,8 +112,7 @@ class ColumnCellsQuery(CountQuery):
         cells[np.isnan(values)] = m + 3
         cells = cells.astype(np.intp) + (m + 4) * columns
         weights = None if v is None else np.broadcast_to(v[rows], cells.shape).ravel()
-        out = np.bincount(cells.ravel(), weights, minlength=k * (m + 4)).reshape(k, m + 4)
-        out = out.astype(np.float64)
+        out = tallied(cells.ravel(), k * (m + 4), weights).reshape(k, m + 4)
         # What sparse rows do not store is zero.
         out[:, m + 2] += (len(block.y) if v is None else v.sum()) - out.sum(axis=1)
         return out
@@ -175,31 +170,24 @@ class ColumnTreeQuery(CountQuery):
     #: Number of levels of nodes.
     levels: int
 
-    def sensitivity(self, adjacency: Adjacency) -> float:
-        """``sqrt(2 levels d)`` under replace-one, ``sqrt(levels d)`` under zero-out."""
-        return adjacency.of_histogram() * sqrt(self.levels * self.bounds.low.size)
+    @property
+    def tables(self) -> int:
+        """One for each level of each feature."""
+        return self.levels * self.bounds.low.size
 
     def public(self) -> tuple[object, ...]:
         return (self.bounds.low, self.bounds.high, self.levels)
 
     def _of_block(self, block: RawBlock) -> np.ndarray:
-        (m, d), X, v = block.X.shape, block.X, block.bounded_weights
+        (m, d), v = block.X.shape, block.bounded_weights
         weights, size = np.ones(m) if v is None else v, 4**self.levels + 1
-        if isinstance(X, np.ndarray):
-            values, features = X.astype(np.float64).ravel(), np.tile(np.arange(d), m)
-            of_entry = np.repeat(weights, d)
-        else:
-            values, features = X.data.astype(np.float64), X.indices
-            of_entry = np.repeat(weights, np.diff(X.indptr))
+        every = np.arange(d)
+        rows, features, values = entries_of(block.X, tuple(range(d)))
         cells = self._cells(values, features) + size * features
-        counts = np.bincount(cells, of_entry, minlength=d * size).reshape(d, size)
-        # Of no entry at all they are integers.
-        counts = counts.astype(np.float64, copy=False)
-        if not isinstance(X, np.ndarray):
-            # Zeros are counted, not looked at.
-            every = np.arange(d)
-            stored = np.bincount(features, of_entry, minlength=d)
-            counts[every, self._cells(np.zeros(d), every)] += weights.sum() - stored
+        of_entry = np.broadcast_to(weights[rows], cells.shape).ravel()
+        counts = tallied(cells.ravel(), d * size, of_entry).reshape(d, size)
+        # Zeros that sparse rows do not store are counted, not looked at.
+        counts[every, self._cells(np.zeros(d), every)] += weights.sum() - counts.sum(axis=1)
         cut = counts[:, 1:]
         nodes = (cut.reshape(d, 4**k, -1).sum(axis=2) for k in range(1, self.levels + 1))
         return np.column_stack([counts[:, 0], *nodes])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -11,14 +12,14 @@ from ...problem.column_bounds import ColumnScaling
 from ..adjacency import Adjacency
 from ..rows.bounded_rows import RawBlock
 from ..rows.predicted_rows import PredictedBlock
-from .base import CellsQuery, CountQuery, coded, counted
+from .base import CountQuery, coded, counted, tallied
 
 Histogrammed = Literal["row_norm", "target", "events"]
 Outcome = Literal["correctness", "prediction", "score"]
 
 
 @dataclass(frozen=True, eq=False)
-class HistogramQuery(CellsQuery):
+class HistogramQuery(CountQuery):
     """Number of rows with a value between public edges, or their total weight."""
 
     name: ClassVar[str] = "histogram"
@@ -46,13 +47,12 @@ class HistogramQuery(CellsQuery):
         elif self.of == "events":
             return counted(block.events, self.edges, block.shares)
         else:
-            y = block.y if self.column is None else block.y[:, self.column]
-            values = y
+            values = block.y if self.column is None else block.y[:, self.column]
         return counted(values, self.edges, block.bounded_weights)
 
 
 @dataclass(frozen=True, eq=False)
-class OutcomeCountsQuery(CellsQuery):
+class OutcomeCountsQuery(CountQuery):
     """Number of rows for each group, label and outcome, or their total weight.
 
     Guarantees
@@ -107,9 +107,7 @@ class OutcomeCountsQuery(CellsQuery):
             else:
                 outcome = self._guess(label, given)
             cells = (cells * self.shape[1] + label) * self.shape[2] + outcome
-        size = int(np.prod(self.shape))
-        counts = np.bincount(cells, block.bounded_weights, minlength=size)
-        return counts.astype(np.float64, copy=False).reshape(self.shape)
+        return tallied(cells, prod(self.shape), block.bounded_weights).reshape(self.shape)
 
     def _guess(self, label: np.ndarray, given: PredictedBlock) -> np.ndarray:
         """The predicted class of each row; another one than the label where there is none."""
@@ -126,7 +124,7 @@ class OutcomeCountsQuery(CellsQuery):
 
 
 @dataclass(frozen=True, eq=False)
-class TargetTableQuery(CellsQuery):
+class TargetTableQuery(CountQuery):
     """Number of test rows by bins of the target and of the prediction, or their total weight.
 
     Guarantees
@@ -147,8 +145,7 @@ class TargetTableQuery(CellsQuery):
         # Numbers that are none are sorted behind all others.
         place = np.searchsorted(edges[0], given.y, side="right") * columns
         place += np.searchsorted(edges[1], given.prediction, side="right")
-        counts = np.bincount(place, block.bounded_weights, minlength=rows * columns)
-        return counts.astype(np.float64, copy=False).reshape(rows, columns)
+        return tallied(place, rows * columns, block.bounded_weights).reshape(rows, columns)
 
 
 @dataclass(frozen=True, eq=False)

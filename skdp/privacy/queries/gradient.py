@@ -13,9 +13,9 @@ import numpy as np
 from ...problem.losses import Loss, OneVsRest, SquaredHinge
 from ...problem.problem import Problem
 from ..adjacency import Adjacency, PrivacyUnit
-from ..rounding import mapped_products, of_sum, spread
+from ..rounding import of_sum, spread
 from ..rows.base import RowStore
-from ..rows.bounded_rows import BoundedBlock, lengths_of, total_of_rows
+from ..rows.bounded_rows import BlockKernel, BoundedBlock, lengths_of, total_of_rows
 from ..rows.score_cache import times_rows
 from .base import LARGEST_SUM, LEAST_BOUND, GaussianQuery, Summed, kept
 
@@ -110,7 +110,7 @@ class GradientQuery(Summed):
         longer = spread(problem.bounds, steepest, self.row_bound)
         if self.whole_units:
             longer = longer * self.row_bound / self.bound + 1.0 if self.bound else 0.0
-        return of_sum(problem.n_actual, longer, mapped_products(problem.bounds))
+        return of_sum(problem.n_actual, longer, problem.bounds.mixed_features)
 
     @property
     def _steepest_of_smooth(self) -> float:
@@ -141,14 +141,14 @@ class GradientQuery(Summed):
 
     def evaluate(self, rows: RowStore) -> np.ndarray:
         """The exact mean of clipped gradients, in the shape of w."""
-        total = self.summed(rows, lambda b: self.of_block(b, b.scores(self.w)), self.of_units)
+        total = self.summed(rows, self.of_block, self.of_units)
         total /= self.problem.n_samples
         return total
 
     def summed(
         self,
         rows: RowStore,
-        of_block: Callable[[BoundedBlock], np.ndarray],
+        of_block: BlockKernel,
         of_units: Callable[[np.ndarray], np.ndarray],
         *,
         exactly: bool = False,
@@ -161,17 +161,16 @@ class GradientQuery(Summed):
 
     def of_drawn(self, rows: RowStore, drawn: np.ndarray, rate: float) -> np.ndarray:
         """Sum of the clipped gradients of the rows that are marked, over ``rate * n``."""
-        bounded = rows.bounded(self.problem.bounds)
-        total = bounded.sum(lambda b: self.of_block(b, b.scores(self.w)), drawn)
+        total = rows.bounded(self.problem.bounds).sum(self.of_block, drawn)
         total /= rate * self.problem.n_samples
         return total
 
     def public(self) -> tuple[object, ...]:
         return (self.w, self.bound, self.label_blind)
 
-    def of_block(self, block: BoundedBlock, z: np.ndarray) -> np.ndarray:
-        """Sum of the clipped gradients of some rows with scores z."""
-        return block.combine(self.weighted(block, self.slopes(block, z)))
+    def of_block(self, block: BoundedBlock) -> np.ndarray:
+        """Sum of the clipped gradients of some rows."""
+        return block.combine(self.weighted(block, self.slopes(block, block.scores(self.w))))
 
     def slopes(self, block: BoundedBlock, z: np.ndarray) -> np.ndarray:
         """Clipped derivatives of some rows with scores z, before class weights."""
@@ -199,7 +198,8 @@ class GradientQuery(Summed):
         heaviest = max(map(abs, self.problem.class_weight or (1.0,)))
         # The derivative at an infinite score must not outlive a bound that overflows.
         most = LARGEST_SUM / self.problem.n_samples / max(1.0, heaviest)
-        return block.derivative_bounds.of((self.bound if bound is None else bound) / heaviest, most)
+        bound = self.bound if bound is None else bound
+        return block.lengths.derivative_bounds(bound / heaviest, most)
 
     def clipped(self, block: BoundedBlock, z: np.ndarray, bounds: float | np.ndarray) -> np.ndarray:
         """Derivatives of some rows with scores z, clipped to these bounds."""
@@ -235,7 +235,7 @@ def weighted(
         of_classes = np.abs(problem.class_weight)
         of_classes = of_classes / of_classes.max() if relatively else of_classes
         times_rows(r, np.take(of_classes, block.y.astype(np.intp), mode="clip"))
-    return times_rows(r, block.weights)
+    return r if block.weights is None else times_rows(r, block.weights)
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,7 @@ import numpy as np
 
 from ...problem.problem import Problem
 from ..adjacency import Adjacency
-from ..rounding import mapped_products, of_sum, spread
+from ..rounding import of_sum, spread
 from ..rows.base import RowStore
 from ..rows.bounded_rows import BoundedBlock
 from .base import LARGEST_SUM, LEAST_BOUND, GaussianQuery
@@ -124,7 +124,7 @@ class GradientDifferenceQuery(GaussianQuery):
         # The centre is no further from zero than a radius, and is taken off after the rows are
         # added up: the lengths of both count.
         longer = 3.0 * spread(problem.bounds, steepest, radius)
-        return of_sum(problem.n_actual, longer, mapped_products(problem.bounds))
+        return of_sum(problem.n_actual, longer, problem.bounds.mixed_features)
 
     def sensitivity(self, adjacency: Adjacency) -> float:
         """``2 radius / n`` under replace-one; infinite unless double precision keeps the bound."""

@@ -13,12 +13,12 @@ from ...problem.problem import Problem
 from ..adjacency import Adjacency, PrivacyUnit
 from ..rows.base import RowStore
 from ..rows.bounded_rows import BoundedBlock, lengths_of
-from .base import CellsQuery, GaussianQuery, counted
+from .base import CountQuery, GaussianQuery, counted
 from .gradient import GradientQuery
 
 
 @dataclass(frozen=True, eq=False)
-class GradientSizesQuery(CellsQuery):
+class GradientSizesQuery(CountQuery):
     """Number, or total weight, of rows with a gradient whose norm lies between public edges.
 
     The norm is ``c_i ||l'(y_i, <w, x~_i>)|| ||x~_i||`` before any clipping of gradients, and before

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from ...problem.problem import Problem
-from ..rounding import mapped_products, of_sum, spread
+from ..rounding import of_sum, spread
 from ..rows.bounded_rows import BoundedBlock
 from ..rows.score_cache import times_rows
 from .base import LARGEST_SUM, LEAST_BOUND, Summed, check_targets_a_row, coded, kept
@@ -56,7 +56,7 @@ class RowMeansQuery(Summed):
         """Margin for rounding of a sum of rows, which are mapped after they are added up."""
         bounds = self.problem.bounds
         longer = spread(bounds, 1.0, bounds.row_norm)
-        return of_sum(self.problem.n_actual, longer, mapped_products(bounds))
+        return of_sum(self.problem.n_actual, longer, bounds.mixed_features)
 
     @property
     def extents(self) -> tuple[float, float]:

@@ -237,7 +237,7 @@ class PerturbedMinimumQuery(PerturbedQuery):
         problem, products = self.problem, gamma(self._roundings)
         curvature, row_map = self.curvature, problem.bounds.row_map
         if row_map is not None:
-            parts = row_map.longest(problem.bounds.data_norm) + abs(problem.bounds.intercept_value)
+            parts = problem.bounds.longest + abs(problem.bounds.intercept_value)
             norm = problem.row_norm * problem.max_weight
             curvature = problem.loss.smoothness * norm * max(parts, problem.row_norm)
         matrix, largest = self._penalty()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import ClassVar, cast
+from typing import ClassVar
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from ..rounding import inflated
 from ..rows.base import RowStore
 from ..rows.bounded_rows import BoundedBlock
 from ..rows.score_cache import times_rows
-from ..rows.site_rows import SiteBlock, site_sums
+from ..rows.site_rows import site_sums
 from .base import Query
 from .gradient import GradientQuery
 
@@ -103,9 +103,7 @@ class SiteRequest:
         """The exact messages, (n_active, ...), of all rows or of those that are drawn."""
         gradient = self.gradient
 
-        def kernel(facts: SiteBlock, z: np.ndarray, positions: np.ndarray) -> np.ndarray:
-            # Targets and norms are all that derivatives of rows with given scores depend on.
-            block = cast(BoundedBlock, facts)
+        def kernel(block: BoundedBlock, z: np.ndarray, positions: np.ndarray) -> np.ndarray:
             r = gradient.weighted(block, gradient.slopes(block, z))
             return times_rows(r, None if drawn is None else drawn[positions])
 

@@ -13,7 +13,7 @@ from ...problem.constraints import L1Ball, Simplex
 from ...problem.losses import Loss
 from ...problem.problem import Problem
 from ..adjacency import Adjacency
-from ..rounding import mapped_products, of_sum, spread
+from ..rounding import of_sum, spread
 from ..rows.base import RowStore
 from ..rows.bounded_rows import BoundedBlock
 from .base import LARGEST_SUM, LEAST_BOUND, GaussianQuery, GumbelQuery, Query
@@ -113,7 +113,7 @@ class StreamTermQuery(StreamTerm, GaussianQuery):
         """Margin for rounding of a sum of rows times derivatives, which is mapped afterwards."""
         problem = self.problem
         longer = spread(problem.bounds, inf, self.clip * problem.row_norm)
-        return of_sum(problem.n_samples, longer, mapped_products(problem.bounds))
+        return of_sum(problem.n_samples, longer, problem.bounds.mixed_features)
 
     def sensitivity(self, adjacency: Adjacency) -> float:
         """2 under replace-one; infinite unless double precision keeps the bound."""

@@ -7,7 +7,7 @@ from .base import (
     RowStore,
     with_marks,
 )
-from .bounded_rows import MOST_ROWS, BoundedBlock, DerivativeBounds, RawBlock, cut
+from .bounded_rows import MOST_ROWS, BoundedBlock, Lengths, RawBlock, cut
 from .buffer import RowBuffer
 from .category_rows import MISSING, Category, CategoryRows, category_of, coded_categories, value_of
 from .chunked import ChunkedRows, Chunks
@@ -38,8 +38,8 @@ __all__ = [
     "DaskRows",
     "DensePart",
     "DenseRows",
-    "DerivativeBounds",
     "Facts",
+    "Lengths",
     "MappedBlock",
     "Part",
     "PredictedBlock",

@@ -17,7 +17,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from itertools import starmap
 from typing import Any, ClassVar, Self, TypeVar, final
 
 import numpy as np
@@ -29,7 +28,9 @@ from .bounded_rows import (
     LONGEST_PIECE,
     LONGEST_RUN,
     MANY_ROWS,
+    BlockKernel,
     BoundedBlock,
+    Lengths,
     Pieces,
     RawBlock,
     Rows,
@@ -37,11 +38,11 @@ from .bounded_rows import (
     cut,
     on_scale,
 )
-from .mapped import MappedBlock, Measured
+from .mapped import MappedBlock
 from .privacy_units import PrivacyUnits
 from .threads import single_threaded_algebra, total, total_over
 
-Block = TypeVar("Block", RawBlock, BoundedBlock)
+Block = TypeVar("Block", "RawBlock", "BoundedBlock", "_KeptBlock")
 
 # Entries, in double precision a quarter of a gigabyte.
 _MOST_ENTRIES_WRITTEN_OUT = 1 << 25
@@ -137,9 +138,7 @@ class BoundedRows(ABC):
     bounds: RowBounds
 
     @abstractmethod
-    def sum(
-        self, kernel: Callable[[BoundedBlock], np.ndarray], marked: np.ndarray | None = None
-    ) -> np.ndarray:
+    def sum(self, kernel: BlockKernel, marked: np.ndarray | None = None) -> np.ndarray:
         """Sum of ``kernel`` over all blocks, in a fixed order.
 
         With ``marked``, an array of bool of shape (n_samples,), over the rows of the units that are
@@ -182,7 +181,11 @@ class BlockStore(RowStore):
         return total_over(lambda block, _: block.summed(kernel), self.blocks(), entries)
 
     def _bounded(self, bounds: RowBounds) -> BoundedRows:
-        return _BoundedBlocks(self, bounds)
+        if bounds.scaling is not None and (scaled := self.on(bounds.scaling)) is not None:
+            view = scaled._bounded(replace(bounds, scaling=None))
+            view.bounds = bounds
+            return view
+        return KeptBlocks(self.blocks(), bounds) if self.resident else _BlocksAsRead(self, bounds)
 
     def on(self, scaling: ColumnScaling) -> BlockStore | None:
         """A store of these rows on another scale, if there is room to write them out; else None."""
@@ -341,14 +344,12 @@ class _KeptBlock:
 
     def __init__(self, raw: RawBlock, bounds: RowBounds) -> None:
         self.raw, self._bounds = raw, bounds
+        self.y, self.units = raw.y, raw.units
         self._block: BoundedBlock | None = None
-        self._measured: Measured | None = None
+        self._measured: Lengths | None = None
 
     def ask(
-        self,
-        kernel: Callable[[BoundedBlock], np.ndarray],
-        scratch: Scratch,
-        chosen: np.ndarray | None = None,
+        self, scratch: Scratch, kernel: BlockKernel, chosen: np.ndarray | None = None
     ) -> np.ndarray:
         """The kernel of the block, or of these of its rows."""
         block = self.block()
@@ -376,10 +377,11 @@ class _KeptBlock:
             self._block = self._block.over(own)
 
 
-class KeptBlocks:
+class KeptBlocks(BoundedRows):
     """Blocks brought to public bounds, of which what is small is kept between queries."""
 
     def __init__(self, raw: Iterable[RawBlock], bounds: RowBounds) -> None:
+        self.bounds = bounds
         self._blocks = [_KeptBlock(block, bounds) for block in raw]
         self._entries = sum(block.raw.X.shape[0] * block.raw.X.shape[1] for block in self._blocks)
 
@@ -387,21 +389,22 @@ class KeptBlocks:
         # Two numbers a row beside its target, or five of few rows.
         return sum(len(kept.raw.y) * (8 if kept.raw.of_many else 40) for kept in self._blocks)
 
-    def blocks(self) -> Iterator[BoundedBlock]:
-        """The blocks, each yet to be loaded."""
-        return (kept.block() for kept in self._blocks)
-
-    def sum(
-        self, kernel: Callable[[BoundedBlock], np.ndarray], marked: np.ndarray | None = None
-    ) -> np.ndarray:
+    def sum(self, kernel: BlockKernel, marked: np.ndarray | None = None) -> np.ndarray:
         """Sum of ``kernel`` over the blocks, or over what is marked of each."""
         if marked is None:
-            return total_over(
-                lambda kept, room: kept.ask(kernel, room), self._blocks, self._entries
-            )
-        chosen = [own for _, own in with_marks((kept.raw for kept in self._blocks), marked)]
-        both = list(zip(self._blocks, chosen, strict=True))
-        return total_over(lambda p, room: p[0].ask(kernel, room, p[1]), both, self._entries)
+            ask = partial(_KeptBlock.ask, kernel=kernel)
+            return total_over(ask, self._blocks, self._entries)
+        marked_blocks = list(with_marks(self._blocks, marked))
+        return total_over(_of_marked(kernel), marked_blocks, self._entries)
+
+    def sum_of_units(
+        self,
+        kernel: Callable[[BoundedBlock], Iterable[np.ndarray]],
+        of_units: Callable[[np.ndarray], np.ndarray],
+    ) -> np.ndarray:
+        pieces = (run for kept in self._blocks for run in _with_ends(kernel, kept.block()))
+        with single_threaded_algebra():
+            return total(of_units(sums) for sums in _of_whole_units(pieces))
 
     def raw(self) -> list[RawBlock]:
         """The blocks as they came, with what has been found out about them."""
@@ -420,32 +423,26 @@ class KeptBlocks:
 
 
 @final
-class _BoundedBlocks(BoundedRows):
+class _BlocksAsRead(BoundedRows):
+    """Blocks that are read anew for each query, of which nothing is kept."""
+
     def __init__(self, store: BlockStore, bounds: RowBounds) -> None:
-        self.bounds = bounds
-        if bounds.scaling is not None and (scaled := store.on(bounds.scaling)) is not None:
-            store, bounds = scaled, replace(bounds, scaling=None)
-        self._store = store
-        self._kept = KeptBlocks(store.blocks(), bounds) if store.resident else None
+        self.bounds, self._store = bounds, store
 
-    def sum(
-        self, kernel: Callable[[BoundedBlock], np.ndarray], marked: np.ndarray | None = None
-    ) -> np.ndarray:
-        if self._kept is not None:
-            return self._kept.sum(kernel, marked)
-        bounded = partial(bounded_block, bounds=self.bounds)
-        return summed(kernel, map(bounded, self._store.blocks()), marked)
+    def sum(self, kernel: BlockKernel, marked: np.ndarray | None = None) -> np.ndarray:
+        # One block at a time: nothing here holds on to it while the next one is read.
+        blocks = map(partial(_KeptBlock, bounds=self.bounds), self._store.blocks())
+        entries = self._store.n_samples * self._store.n_features
+        if marked is None:
+            return total_over(partial(_KeptBlock.ask, kernel=kernel), blocks, entries)
+        return total_over(_of_marked(kernel), with_marks(blocks, marked), entries)
 
-    def sum_of_units(
-        self,
-        kernel: Callable[[BoundedBlock], Iterable[np.ndarray]],
-        of_units: Callable[[np.ndarray], np.ndarray],
-    ) -> np.ndarray:
-        if self._kept is None:
-            return super().sum_of_units(kernel, of_units)
-        pieces = (run for block in self._kept.blocks() for run in _with_ends(kernel, block))
-        with single_threaded_algebra():
-            return total(of_units(sums) for sums in _of_whole_units(pieces))
+
+def _of_marked(
+    kernel: BlockKernel,
+) -> Callable[[tuple[_KeptBlock, np.ndarray], Scratch], np.ndarray]:
+    """The kernel of what is marked of a block, which alone is loaded."""
+    return lambda block, scratch: block[0].ask(scratch, kernel, block[1])
 
 
 def _with_ends(
@@ -503,7 +500,7 @@ def _in_a_file(X: Rows) -> bool:
 
 
 def bounded_block(
-    raw: RawBlock, bounds: RowBounds, measured: Measured | None = None
+    raw: RawBlock, bounds: RowBounds, measured: Lengths | None = None
 ) -> BoundedBlock:
     """A block brought to public bounds; of mapped rows, maybe, with what was kept of them."""
     if bounds.columns is not None:
@@ -513,32 +510,11 @@ def bounded_block(
     return MappedBlock(raw, bounds, measured=measured)
 
 
-def summed(
-    kernel: Callable[[BoundedBlock], np.ndarray],
-    blocks: Iterable[BoundedBlock],
-    marked: np.ndarray | None = None,
-) -> np.ndarray:
-    """Sum of ``kernel`` over blocks that are yet to be loaded, one by one, in their order.
-
-    With ``marked`` over what is marked of each block, and only that is loaded. There is a mark for
-    each row, or for each privacy unit where blocks say whose their rows are.
-    """
-
-    def of_all(block: BoundedBlock) -> np.ndarray:
-        return kernel(block.loaded())
-
-    def of_some(block: BoundedBlock, chosen: np.ndarray) -> np.ndarray:
-        return kernel(block.taken(chosen).loaded())
-
-    # One block at a time: nothing here holds on to it while the next one is read.
-    with single_threaded_algebra():
-        if marked is None:
-            return total(map(of_all, blocks))
-        return total(starmap(of_some, with_marks(blocks, marked)))
-
-
 def with_marks(blocks: Iterable[Block], marked: np.ndarray) -> Iterator[tuple[Block, np.ndarray]]:
-    """Blocks in their order, each with the positions in it of what is marked."""
+    """Blocks in their order, each with the positions in it of what is marked.
+
+    There is a mark for each row, or for each privacy unit where blocks say whose their rows are.
+    """
     start = 0
     for block in blocks:
         stop = start + len(block.y)

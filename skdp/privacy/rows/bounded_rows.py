@@ -19,6 +19,8 @@ from .score_cache import ScoreCache, times_rows
 
 Rows: TypeAlias = np.ndarray | sp.csr_array | sp.csr_matrix
 Sparse = TypeVar("Sparse", sp.csr_array, sp.csc_array)
+# A sum over the rows of a block.
+BlockKernel: TypeAlias = Callable[["BoundedBlock"], np.ndarray]
 
 # Norms up to this can be computed and used in double precision without overflow.
 _LARGEST_NORM = 1e150
@@ -196,12 +198,8 @@ class BoundedBlock:
     ----------
     y : ndarray of shape (m,), or (m, t) for several targets a row
         Bounded targets.
-    norms : ndarray of shape (m,)
-        Positive bounds on the norms of the rows.
     constant : float
         Intercept entry of each row, 0 without one; public.
-    derivative_bounds : DerivativeBounds
-        Bounds on the derivatives of the rows, from these norms.
     unit_pieces : Pieces or None
         Pieces of privacy units, where the rows of each of them lie together.
     weights : ndarray of shape (m,) or None
@@ -234,7 +232,7 @@ class BoundedBlock:
     _scratch: Scratch | None = None
     # What there is one of for each row; None stands for what all rows have in common.
     _of_rows: ClassVar = frozenset(
-        {"_X", "y", "norms", "weights", "masses", "offset", "units", "_factor", "_huge"}
+        {"_X", "y", "weights", "masses", "offset", "units", "_factor", "_huge"}
     )
 
     def __init__(self, raw: RawBlock, bounds: RowBounds) -> None:
@@ -261,9 +259,11 @@ class BoundedBlock:
         self._signed = bounds.nonnegative and not (
             self._scaling is None and _entries(raw.X).min(initial=0.0) >= 0
         )
+        # At most one, for all copies of these rows, whichever is asked first.
+        self._found: list[Lengths] = []
         if bounds.row_map is None:
-            self.norms = with_constant(np.minimum(norms, limit), self.constant, limit)
-            self.derivative_bounds = DerivativeBounds(self.norms)
+            norms = with_constant(np.minimum(norms, limit), self.constant, limit)
+            self._found.append(Lengths(norms))
         target, self.offset = bounds.target, None
         self.weights = self.masses = raw.bounded_weights
         if isinstance(target, CountBounds):
@@ -276,6 +276,16 @@ class BoundedBlock:
             y = (np.clip(self.y, *target.ends) - target.centre) / target.half_width
             # The centre is rounded, by much where the interval is narrow for its distance from 0.
             self.y = np.clip(y, -1.0, 1.0)
+
+    @property
+    def lengths(self) -> Lengths:
+        """Bounds on the norms of the rows, and what follows from them."""
+        return self._found[0]
+
+    @property
+    def norms(self) -> np.ndarray:
+        """Positive bounds on the norms of the rows, (m,), so that bounds can be divided by them."""
+        return self.lengths.norms
 
     def loaded(self, scratch: Scratch | None = None) -> Self:
         """Itself if its rows can be used where they lie, else a copy that lives for one use.
@@ -294,17 +304,16 @@ class BoundedBlock:
         """A copy with X, the same rows as they came, in place of its own; None takes them out."""
         # Without rows it waits for this method again. What is derived from rows goes with them.
         scattered = isinstance(X, np.ndarray) and not _fit_for_blas(X)
-        other = self._copied(_X=X, _cache=ScoreCache(), _scattered=scattered)
-        other._renew()
-        return other
+        found = [self.lengths.taken(slice(None))]
+        return self._copied(_X=X, _cache=ScoreCache(), _scattered=scattered, _found=found)
 
     def taken(self, chosen: np.ndarray) -> Self:
         """A copy with these of its rows, by their positions in the block; maybe none."""
-        other = self._copied(apart=True, unit_pieces=None, _scattered=False, _cache=ScoreCache())
+        new = {"_scattered": False, "_cache": ScoreCache(), "_found": [self.lengths.taken(chosen)]}
+        other = self._copied(apart=True, unit_pieces=None, **new)
         for name in self._of_rows:
             if (of_all := vars(other).get(name)) is not None:
                 setattr(other, name, of_all[chosen])
-        other._renew()
         return other
 
     def scores(self, w: np.ndarray) -> np.ndarray:
@@ -498,10 +507,6 @@ class BoundedBlock:
         vars(other).update(vars(self), **changes)
         return other
 
-    def _renew(self) -> None:
-        """Keep nothing between queries that another copy keeps."""
-        self.derivative_bounds = DerivativeBounds(self.norms)
-
     def _scores(self, v: np.ndarray) -> np.ndarray:
         """Inner products of the rows without their intercept entries with v."""
         return self.along(v)
@@ -556,6 +561,8 @@ def row_runs(m: int) -> list[slice]:
 
 def in_runs(part: Callable[[slice], np.ndarray], m: int) -> np.ndarray:
     """Sum over m rows of what a function adds up of a run of them, a fresh array."""
+    if m <= MOST_ROWS:
+        return part(slice(None))
     first, *others = map(part, row_runs(m))
     for sums in others:
         first += sums
@@ -760,8 +767,8 @@ def _tamed(X: Rows, huge: np.ndarray, limit: float) -> Rows:
     return out
 
 
-class DerivativeBounds:
-    """The latest bounds on derivatives of a run of rows, kept between queries.
+class Lengths:
+    """Bounds on the norms of a run of rows, and the latest ones on derivatives that follow.
 
     Queries with the same clip ask for the same bounds, one after the other.
 
@@ -769,18 +776,37 @@ class DerivativeBounds:
     ----------
     norms : ndarray of shape (m,)
         Positive bounds on the norms of the rows; not changed while this lives.
+    shrink : ndarray of shape (m,), optional
+        Factors by which rows are scaled down after a map; None if that is 1 for all.
     """
 
-    def __init__(self, norms: np.ndarray) -> None:
-        self._norms = norms
+    def __init__(self, norms: np.ndarray, shrink: np.ndarray | None = None) -> None:
+        self.norms, self.shrink = norms, shrink
         self._latest: tuple[float, float, np.ndarray] | None = None
 
-    def of(self, bound: float, most: float) -> np.ndarray:
+    def derivative_bounds(self, bound: float, most: float) -> np.ndarray:
         """``min(bound / norms, most)``, read-only."""
         latest = self._latest
         if latest is None or latest[:2] != (bound, most):
-            bounds = np.divide(bound, self._norms)
+            bounds = np.divide(bound, self.norms)
             np.minimum(bounds, most, out=bounds)
             bounds.flags.writeable = False
             latest = self._latest = (bound, most, bounds)
         return latest[2]
+
+    def taken(self, chosen: np.ndarray | slice) -> Lengths:
+        """Lengths of some of the rows, which keep what follows for themselves."""
+        shrink = None if self.shrink is None else self.shrink[chosen]
+        return Lengths(self.norms[chosen], shrink)
+
+    def shortened(self, longest: float) -> Lengths:
+        """Norms rounded up, and factors down, to single precision, if it has room for the norms."""
+        if longest > LARGEST_SINGLE:
+            return Lengths(self.norms, self.shrink)
+        shrink = None if self.shrink is None else rounded_down(self.shrink)
+        return Lengths(rounded_up(self.norms), shrink)
+
+    def widened(self) -> Lengths:
+        """Norms and factors in double precision, with nothing kept that follows from them."""
+        shrink = None if self.shrink is None else widened(self.shrink)
+        return Lengths(widened(self.norms), shrink)

@@ -19,7 +19,7 @@ from ...problem.bounds import RowBounds
 from ...validation import shown, telling_sizes
 from ..adjacency import PrivacyUnit
 from .base import BlockStore, BoundedRows, RowStore
-from .bounded_rows import MANY_ROWS, BoundedBlock, RawBlock
+from .bounded_rows import MANY_ROWS, BlockKernel, RawBlock
 from .in_memory import rows_in_memory, rows_of_part
 from .privacy_units import LabelledRows, UnitCounts
 from .reading import columns_of, in_units_of, redacted, strict_checks
@@ -511,14 +511,10 @@ class _BoundedChunks(BoundedRows):
     def __init__(self, store: ChunkedRows, bounds: RowBounds) -> None:
         self.bounds, self._store = bounds, store
 
-    def sum(
-        self, kernel: Callable[[BoundedBlock], np.ndarray], marked: np.ndarray | None = None
-    ) -> np.ndarray:
+    def sum(self, kernel: BlockKernel, marked: np.ndarray | None = None) -> np.ndarray:
         return total(self._sums(kernel, marked))
 
-    def _sums(
-        self, kernel: Callable[[BoundedBlock], np.ndarray], marked: np.ndarray | None
-    ) -> Iterator[np.ndarray]:
+    def _sums(self, kernel: BlockKernel, marked: np.ndarray | None) -> Iterator[np.ndarray]:
         seen, many = 0, self._store.n_samples > MANY_ROWS
         for part, blocks in self._store.parts():
             here = slice(seen, seen + len(part.y))

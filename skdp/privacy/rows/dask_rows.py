@@ -34,7 +34,7 @@ from ...validation import sizes_told, telling_sizes
 from ..adjacency import PrivacyUnit
 from . import partition
 from .base import BoundedRows, RowStore
-from .bounded_rows import BoundedBlock, RawBlock
+from .bounded_rows import BlockKernel, RawBlock
 from .partitions import Partitions, packed
 from .privacy_units import UnitCounts
 
@@ -169,9 +169,7 @@ class _BoundedPartitions(BoundedRows):
         # Workers know bounds by a name, under which they keep what follows from them.
         self._view = uuid4().hex, bounds
 
-    def sum(
-        self, kernel: Callable[[BoundedBlock], np.ndarray], marked: np.ndarray | None = None
-    ) -> np.ndarray:
+    def sum(self, kernel: BlockKernel, marked: np.ndarray | None = None) -> np.ndarray:
         return self._tasks.answer(kernel, self._view, marked, self._n_samples)
 
 

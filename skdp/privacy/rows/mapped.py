@@ -3,75 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
-from typing import Self
 
 import numpy as np
 
 from ...problem.bounds import RowBounds, RowMap
 from .bounded_rows import (
-    LARGEST_SINGLE,
     BoundedBlock,
-    DerivativeBounds,
+    Lengths,
     RawBlock,
-    Rows,
     added_up,
     by_row,
     lengths_of,
     product_over_rows,
-    rounded_down,
-    rounded_up,
     times_each,
     total_of_rows,
-    widened,
     with_constant,
 )
 from .score_cache import times_rows
-
-
-@dataclass(repr=False)
-class Measured:
-    """Lengths of mapped rows, and what follows from them, as far as it has been asked for.
-
-    Parameters
-    ----------
-    lengths : ndarray of shape (m,), optional
-        Upper bounds on the norms of the rows before they are scaled down.
-    shrink : ndarray of shape (m,), optional
-        Factors by which they are scaled down; None beside norms if that is 1 for all.
-    norms : ndarray of shape (m,), optional
-        Positive bounds on their norms after that, with the intercept entry.
-    derivative_bounds : DerivativeBounds, optional
-        Bounds on derivatives from these norms.
-    """
-
-    lengths: np.ndarray | None = None
-    shrink: np.ndarray | None = None
-    norms: np.ndarray | None = None
-    derivative_bounds: DerivativeBounds | None = None
-
-    def taken(self, chosen: np.ndarray | slice) -> Measured:
-        """Measures of some of the rows, with bounds on derivatives of their own."""
-        of_all = self.lengths, self.shrink, self.norms
-        lengths, shrink, norms = (None if a is None else a[chosen] for a in of_all)
-        return Measured(lengths, shrink, norms, None if norms is None else DerivativeBounds(norms))
-
-    def shortened(self, longest: float) -> Measured | None:
-        """Factors and norms, in single precision if it has room; None if they are unknown."""
-        if self.norms is None:
-            return None
-        if longest > LARGEST_SINGLE:
-            return Measured(None, self.shrink, self.norms)
-        shrink = None if self.shrink is None else rounded_down(self.shrink)
-        return Measured(None, shrink, rounded_up(self.norms))
-
-    def widened(self) -> Measured:
-        """Factors and norms in double precision."""
-        assert self.norms is not None
-        norms = widened(self.norms)
-        shrink = None if self.shrink is None else widened(self.shrink)
-        return Measured(None, shrink, norms, DerivativeBounds(norms))
 
 
 class MappedBlock(BoundedBlock):
@@ -86,7 +35,7 @@ class MappedBlock(BoundedBlock):
         Rows as they came.
     bounds : RowBounds
         With a row map.
-    measured : Measured, optional
+    measured : Lengths, optional
         What ``kept`` of an earlier block of these rows was.
 
     Guarantees
@@ -97,38 +46,25 @@ class MappedBlock(BoundedBlock):
       and factors down to single precision, up to 2^-21.
     """
 
-    def __init__(self, raw: RawBlock, bounds: RowBounds, measured: Measured | None = None) -> None:
+    def __init__(self, raw: RawBlock, bounds: RowBounds, measured: Lengths | None = None) -> None:
         assert bounds.row_map is not None
         super().__init__(raw, bounds)
         self._map = bounds.row_map
         self._dense = isinstance(raw.X, np.ndarray) or self._map.mixes
-        self._margin = 8.0 * (raw.X.shape[1] + 8) * ROUNDING * self._map.longest(bounds.data_norm)
-        # By all copies of these rows, whichever is asked first.
-        self._measured = Measured() if measured is None else measured.widened()
+        self._margin = 8.0 * (raw.X.shape[1] + 8) * ROUNDING * bounds.longest
+        if measured is not None:
+            self._found.append(measured.widened())
 
-    def _measure(self) -> None:
-        if self._measured.norms is None:
-            lengths, longest = self._lengths, self._map.norm
-            within = lengths.max(initial=0.0) <= longest
-            self._measured.shrink = None if within else longest / np.maximum(lengths, longest)
-            norms = with_constant(np.minimum(lengths, longest), self.constant, longest)
-            self._measured.norms = norms
-            self._measured.derivative_bounds = DerivativeBounds(norms)
-
-    def over(self, X: Rows | None) -> Self:
-        """A copy with X, the same rows as they came, in place of its own; None takes them out."""
-        self._measure()
-        return super().over(X)
-
-    def taken(self, chosen: np.ndarray) -> Self:
-        """A copy with these of its rows, by their positions in the block; maybe none."""
-        self._measure()
-        other = super().taken(chosen)
-        other._measured = self._measured.taken(chosen)
-        return other
-
-    def _renew(self) -> None:
-        self._measured = self._measured.taken(slice(None))
+    @property
+    def lengths(self) -> Lengths:
+        """Bounds on the norms of the rows, and factors by which mapped rows are scaled down."""
+        if not self._found:
+            before, longest = self._lengths(), self._map.norm
+            within = before.max(initial=0.0) <= longest
+            shrink = None if within else longest / np.maximum(before, longest)
+            norms = with_constant(np.minimum(before, longest), self.constant, longest)
+            self._found.append(Lengths(norms, shrink))
+        return self._found[0]
 
     def _mapped(self, X: np.ndarray) -> np.ndarray:
         """Dense rows in these coordinates; what becomes of one does not tell of others."""
@@ -150,47 +86,24 @@ class MappedBlock(BoundedBlock):
         lengths += self._margin
         return lengths
 
-    @property
     def _lengths(self) -> np.ndarray:
         """Upper bounds on the norms of the rows before they are scaled down, (m,)."""
-        if self._measured.lengths is None:
-            inner = super()._copied(**self._brought())
-            if not self._dense:
-                self._measured.lengths = sparse_lengths(inner, self._map)
-            else:
-                parts = [self._lengths_of(self._mapped(X)) for _, X in inner._few_at_a_time()]
-                self._measured.lengths = np.concatenate(parts or [np.empty(0)])
-        return self._measured.lengths
-
-    @property
-    def _shrink(self) -> np.ndarray | None:
-        """Factors by which mapped rows are scaled down; None if that is 1 for all."""
-        self._measure()
-        return self._measured.shrink
-
-    @property
-    def norms(self) -> np.ndarray:  # type: ignore[override]
-        """Positive bounds on the norms of the rows, so that bounds can be divided by them."""
-        self._measure()
-        assert self._measured.norms is not None
-        return self._measured.norms
-
-    @property
-    def derivative_bounds(self) -> DerivativeBounds:  # type: ignore[override]
-        """Bounds on the derivatives of the rows, from these norms."""
-        self._measure()
-        assert self._measured.derivative_bounds is not None
-        return self._measured.derivative_bounds
+        inner = self._copied(**self._brought())
+        if not self._dense:
+            return sparse_lengths(inner, self._map)
+        parts = [self._lengths_of(self._mapped(X)) for _, X in inner._few_at_a_time()]
+        return np.concatenate(parts or [np.empty(0)])
 
     @property
     def measured(self) -> bool:
         """True if the rows have been measured."""
-        return self._measured.norms is not None
+        return bool(self._found)
 
     @property
-    def kept(self) -> Measured | None:
-        """Measures that are kept of many rows until the next query, if they have been taken."""
-        return self._measured.shortened(max(self._map.norm, self.constant))
+    def kept(self) -> Lengths | None:
+        """Lengths that are kept of many rows until the next query, if they have been taken."""
+        longest = max(self._map.norm, self.constant)
+        return self._found[0].shortened(longest) if self._found else None
 
     def scores_along(self, w: np.ndarray, shrunk: float) -> np.ndarray:
         """Scores of the rows at w, without a shortcut."""
@@ -200,10 +113,10 @@ class MappedBlock(BoundedBlock):
     def _scores(self, v: np.ndarray) -> np.ndarray:
         z = self.along(self._map.pull_back(v))
         z -= self._map.shift @ v
-        return times_rows(z, self._shrink)
+        return times_rows(z, self.lengths.shrink)
 
     def _combined(self, r: np.ndarray) -> np.ndarray:
-        shift, total = self._map.shift, total_of_rows(times_rows(r, self._shrink))
+        shift, total = self._map.shift, total_of_rows(times_rows(r, self.lengths.shrink))
         g = self._map.push_forward(super()._combined(r))
         g -= shift * total if r.ndim == 1 else np.outer(shift, total)
         return g
@@ -211,7 +124,7 @@ class MappedBlock(BoundedBlock):
     def _sums_of_pieces(
         self, r: np.ndarray, exactly: bool
     ) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
-        shift, scaled = self._map.shift, times_rows(r.copy(), self._shrink)
+        shift, scaled = self._map.shift, times_rows(r.copy(), self.lengths.shrink)
         for rows, ends, inner in super()._sums_of_pieces(scaled, exactly):
             k, d = inner.shape[:2]
             # One after another for the classes of a sum, each as a row.
@@ -232,7 +145,7 @@ class MappedBlock(BoundedBlock):
         """The rows themselves, dense (m, p)."""
         # In memory of their own: what is mapped to be measured, now or later, would overwrite them.
         Z = self._map.apply(self.written_out(), by_row if self.apart else np.matmul)
-        times_rows(Z, self._shrink)
+        times_rows(Z, self.lengths.shrink)
         return Z if not self.constant else np.column_stack([Z, np.full(len(Z), self.constant)])
 
     def _features(self) -> Iterator[tuple[slice, np.ndarray]]:
@@ -240,8 +153,10 @@ class MappedBlock(BoundedBlock):
         for part, X in self._few_at_a_time():
             V = self._mapped(X)
             # Rows need not have been measured, which would bring them to the coordinates as well.
-            lengths = self._lengths_of(V) if self._dense else self._lengths[part]
-            times_each(V, longest / np.maximum(lengths, longest))
+            if self._dense:
+                times_each(V, longest / np.maximum(self._lengths_of(V), longest))
+            elif (shrink := self.lengths.shrink) is not None:
+                times_each(V, shrink[part])
             yield part, V
 
     @property

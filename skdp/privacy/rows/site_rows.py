@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
@@ -19,7 +17,6 @@ from .bounded_rows import (
     LONGEST_RUN,
     MOST_ROWS,
     BoundedBlock,
-    DerivativeBounds,
     RawBlock,
     Rows,
     cut,
@@ -29,36 +26,9 @@ from .threads import PairwiseSum, total
 # Entries of small sites that are handled at once, so that they stay in cache.
 _BUNCH_ENTRIES = 1 << 17
 
-# Derivatives of rows with these bounds, targets and scores; ``chosen`` are their positions in the
-# order of the sites.
-SiteKernel = Callable[["SiteBlock", np.ndarray, np.ndarray], np.ndarray]
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class SiteBlock:
-    """Targets, bounds on norms, and weights of some bounded rows: the view of a kernel."""
-
-    y: np.ndarray
-    norms: np.ndarray
-    weights: np.ndarray | None = None
-    offset: np.ndarray | None = None
-
-    @classmethod
-    def of(cls, block: BoundedBlock) -> SiteBlock:
-        """The view of these rows."""
-        return cls(block.y, block.norms, block.weights, block.offset)
-
-    def taken(self, chosen: np.ndarray) -> SiteBlock:
-        """The view of some of the rows, by their positions."""
-        weights, offset = (
-            None if of_all is None else of_all[chosen] for of_all in (self.weights, self.offset)
-        )
-        return SiteBlock(self.y[chosen], self.norms[chosen], weights, offset)
-
-    @cached_property
-    def derivative_bounds(self) -> DerivativeBounds:
-        """Bounds on the derivatives of the rows."""
-        return DerivativeBounds(self.norms)
+# Derivatives of rows with these bounds, targets and weights, at these scores; the last are their
+# positions in the order of the sites. Features of the rows may be missing.
+SiteKernel = Callable[[BoundedBlock, np.ndarray, np.ndarray], np.ndarray]
 
 
 class SiteSums(ABC):
@@ -174,7 +144,7 @@ class SiteChunks(SiteSums):
                 chosen = np.flatnonzero(of_row == active[k])
                 part = block.taken(chosen).loaded()
                 z = part.scores(W[k])
-                found[k].add(part.combine(kernel(SiteBlock.of(part), z, positions[chosen])))
+                found[k].add(part.combine(kernel(part, z, positions[chosen])))
         return np.stack([of_site.result() for of_site in found])
 
 
@@ -211,15 +181,14 @@ class _Single:
         self.first, self.last = first, first + 1
         ends = np.cumsum([start, *(block.y.size for block in blocks)])
         places = [np.arange(i, j) for i, j in pairwise(ends)]
-        facts = map(SiteBlock.of, blocks)
-        self._blocks = list(zip(blocks, facts, places, strict=True))
+        self._blocks = list(zip(blocks, places, strict=True))
 
     def sums(self, chosen: np.ndarray, W: np.ndarray, kernel: SiteKernel) -> np.ndarray:
         del chosen
 
-        def of_block(rows: BoundedBlock, facts: SiteBlock, places: np.ndarray) -> np.ndarray:
-            block = rows.loaded()
-            return block.combine(kernel(facts, block.scores(W[0]), places))
+        def of_block(block: BoundedBlock, places: np.ndarray) -> np.ndarray:
+            block = block.loaded()
+            return block.combine(kernel(block, block.scores(W[0]), places))
 
         return total(of_block(*block) for block in self._blocks)[None]
 
@@ -232,7 +201,7 @@ class _Bunch:
         self._sizes = np.diff(starts)
         self._starts = starts[:-1]
         self._V = block.loaded().rows()
-        self._facts = SiteBlock.of(block)
+        self._facts = block.over(None)
         self._positions = np.arange(start, start + block.y.size)
 
     def sums(self, chosen: np.ndarray, W: np.ndarray, kernel: SiteKernel) -> np.ndarray:

@@ -20,7 +20,7 @@ from sklearn.utils import check_array
 
 from ...problem.bounds import RowBounds
 from .base import KeptBlocks
-from .bounded_rows import PIECE_ENTRIES, BoundedBlock, RawBlock, Rows, runs
+from .bounded_rows import PIECE_ENTRIES, BlockKernel, RawBlock, Rows, runs
 from .in_memory import rows_of_part
 from .privacy_units import PrivacyUnits
 from .reading import redacted
@@ -82,7 +82,7 @@ class Part:
     def sum(
         self,
         raw: Sequence[RawBlock],
-        kernel: Callable[[BoundedBlock], np.ndarray],
+        kernel: BlockKernel,
         name: Hashable,
         bounds: RowBounds,
         *,

@@ -14,6 +14,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import copy_context
 from functools import cache
+from itertools import repeat
+from operator import attrgetter
 from threading import Lock
 from typing import Any, TypeVar
 from weakref import WeakSet
@@ -117,7 +119,7 @@ def _total_of_run(
     scratch = Scratch()
     # What numpy is told to ignore is no part of a context in all of its versions.
     with np.errstate(all="ignore"):
-        return total(kernel(block, scratch) for block in run)
+        return total(map(kernel, run, repeat(scratch)))
 
 
 def _total_of_many(
@@ -139,7 +141,7 @@ def _total_of_many(
 
 def usable_threads() -> int:
     """Number of threads that BLAS and OpenMP may use in this process, at most of processors."""
-    pools = [pool.num_threads for pool in _pools()]
+    pools = map(attrgetter("num_threads"), _pools())
     return max(1, min([_processors(), *filter(None, pools)]))
 
 
@@ -179,13 +181,15 @@ def single_threaded_algebra() -> Iterator[int]:
 
 
 def _begun(this: _Sum) -> int:
-    global _threads, _before
+    global _threads
     if not _under_way:
         # Of one that was interrupted, the limit may be left.
-        _lift()
+        if _before:
+            _lift()
         _threads = usable_threads()
-        found = [(p, p.num_threads) for p in _pools() if p.user_api == "blas"]
-        _before = [(pool, number) for pool, number in found if (number or 1) > 1]
+        for pool in _pools():
+            if pool.user_api == "blas" and (number := pool.num_threads or 1) > 1:
+                _before.append((pool, number))
     _under_way.add(this)
     for pool, _ in _before:
         pool.set_num_threads(1)
@@ -194,7 +198,7 @@ def _begun(this: _Sum) -> int:
 
 def _ended(this: _Sum) -> None:
     _under_way.discard(this)
-    if not _under_way:
+    if _before and not _under_way:
         _lift()
 
 
