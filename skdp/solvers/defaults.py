@@ -86,6 +86,11 @@ class DescentRule:
     RESIDUAL = DescentFamily(
         steps=200, clip=0.1, score_noise=0.6, stride=20.0, stride_unclipped=20.0, loosens=True
     )
+    # n mu from which rows of two classes are bounded by weights that are blind for labels, because
+    # the bias of a clip, the larger the more labels are a matter of chance, costs more than what
+    # these lose where a class is rare.
+    BLIND_EVIDENCE = 10_000.0
+    BLIND_FAMILIES = ("logistic", "hinge", "squared_hinge")
     # Rows times budget from which residuals can be clipped less and less.
     CLIP_EVIDENCE = 240.0
     # Noise of a score that residuals bear, in units of the evidence for each coefficient; where
@@ -436,8 +441,6 @@ class FrankWolfe:
     AGREEING_SHARE = 0.15
     # The clip with little evidence, and the evidence up to which that is so.
     CLIP, CLIP_EVIDENCE = 0.1, 50.0
-    # How much more than at ordinary budgets there has to be for the classical steps.
-    CLASSICAL_EVIDENCE = 5.0
     # Where it costs little signal to clip the entries of rows: of text, and in units of the root of
     # the inverse of the number of features.
     ENTRY_OF_TEXT, ENTRY = 0.07, 2.0

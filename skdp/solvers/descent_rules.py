@@ -37,12 +37,16 @@ class DescentRule:
         Bound on a row's gradient in units of ``row_norm * max_weight``.
     momentum : float
         Heavy-ball coefficient.
+    label_blind : bool, default=False
+        Whether rows are bounded by weights that do not depend on their labels, in place of a clip
+        that does.
     """
 
     steps: int
     total_step_size: float
     clip: float
     momentum: float
+    label_blind: bool = False
 
 
 def descent_rule(
@@ -65,9 +69,14 @@ def descent_rule(
     """
     family = _family(problem)
     growth = max(1.0, mu / 2)
+    # Coordinates that nobody has conditioned hold directions of little variance, which need a
+    # longer way. On it, the noise of residuals with wide clips would add up.
+    unconditioned = problem.bounds.row_map is None and not family.loosens
+    longer = growth if unconditioned else sqrt(growth)
     lipschitz = problem.loss.lipschitz
     evidence = problem.n_samples * mu
     score_noise = family.score_noise
+    label_blind = clip is None and blind_for_labels(problem, mu)
     if clip is None:
         clip = family.clip * growth
         if clip > family.reach:
@@ -83,14 +92,30 @@ def descent_rule(
         score_noise = min(most, max(least, tuned.SCORE_NOISE_BY_EVIDENCE * each))
     clip = min(clip, lipschitz)
     if steps is None:
-        steps = ceil(family.steps * sqrt(growth))
+        steps = ceil(family.steps * longer)
     if momentum is None:
-        momentum = 1 - tuned.FORGETTING / sqrt(growth)
+        momentum = 1 - tuned.FORGETTING / longer
     if total_step_size is None:
         covered = _largest_step(family, clip, lipschitz) * steps / (1 - momentum)
         afforded = score_noise * evidence / (2 * clip) if clip < inf else covered
         total_step_size = min(covered, afforded)
-    return DescentRule(steps, total_step_size, clip, momentum)
+    return DescentRule(steps, total_step_size, clip, momentum, label_blind)
+
+
+def blind_for_labels(problem: Problem, mu: float) -> bool:
+    """Tell whether the bias of a clip that depends on labels costs more than it saves of noise.
+
+    Of two classes with rows enough, that is.
+
+    Parameters
+    ----------
+    problem : Problem
+        Loss and public sizes.
+    mu : float
+        Gaussian-DP parameter of the budget.
+    """
+    of_two = problem.loss.n_scores == 1 and problem.loss.family in tuned.BLIND_FAMILIES
+    return of_two and not problem.wide and problem.n_samples * mu >= tuned.BLIND_EVIDENCE
 
 
 def rule_of(solver: Any, problem: Problem, mu: float) -> DescentRule:

@@ -32,7 +32,7 @@ _HYPERPARAMETERS: dict[str, list[Any]] = {
     "schedule": [one_of("exponential", "momentum", "uniform"), tuple, list],
     "batch_size": [None, Interval(Integral, 1, None, closed="left")],
     "decay": [Interval(Real, 0, 1, closed="right")],
-    "label_blind": ["boolean"],
+    "label_blind": [None, "boolean"],
 }
 
 
@@ -130,7 +130,7 @@ class GD(Solver):
     schedule: str | tuple[float, ...] = "uniform"
     decay: float = 0.99
     batch_size: int | None = None
-    label_blind: bool = False
+    label_blind: bool | None = None
 
     @property
     def counts_rows(self) -> bool:
@@ -183,7 +183,8 @@ class GD(Solver):
         descent = Descent(problem, rule, self.average)
         # Long rows in other coordinates need not be shortened: their gradients are.
         oracle = oracle.for_problem(problem.unshortened())
-        ask = partial(oracle.gradient, label_blind=self.label_blind, sampled=True)
+        blind = rule.label_blind if self.label_blind is None else self.label_blind
+        ask = partial(oracle.gradient, label_blind=blind, sampled=True)
         if self.batch_size is None:
             ask = partial(ask, sampled=False, whole_units=clips_whole_units(problem))
         oracle.note(planned=len(spends))

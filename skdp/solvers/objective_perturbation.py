@@ -183,6 +183,7 @@ class ObjectivePerturbation(Solver):
             strength = max(strength, tuned.PURE_STRENGTH * noise)
         elif clip is None:
             clip = min(1.0, max(tuned.LEAST_CLIP, tuned.CLIP * sqrt(n * budget.mu / p)))
+            clip = min(problem.loss.lipschitz, clip * max(1.0, budget.mu / 2))
         return oracle.perturbed_minimum(
             clip_norm=clip * scale,
             strength=strength * problem.row_norm * scale,

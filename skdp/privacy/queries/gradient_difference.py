@@ -162,7 +162,8 @@ class GradientDifferenceQuery(GaussianQuery):
         return total if c is None else total + c * (problem.n_actual / problem.n_samples)
 
     def public(self) -> tuple[object, ...]:
-        return (self.gradient.w, self.w0, self.gradient.bound)
+        w, *others = self.gradient.public()
+        return (w, self.w0, *others)
 
     def _of_block(self, block: BoundedBlock) -> np.ndarray:
         """Sum of the differences of some rows."""
