@@ -56,7 +56,7 @@ class StreamFamily:
 class DescentRule:
     """Steps, clip and step size of :mod:`~skdp.solvers.descent_rules`, for ``gd`` and its kin.
 
-    Measured by solvers.py, and by defaults.py with ``--others``.
+    Measured by solvers.py and consistency.py, and by defaults.py with ``--others``.
     """
 
     # What a step leaves of the momentum's memory, at budgets up to mu = 2.
@@ -86,9 +86,10 @@ class DescentRule:
     RESIDUAL = DescentFamily(
         steps=200, clip=0.1, score_noise=0.6, stride=20.0, stride_unclipped=20.0, loosens=True
     )
-    # n mu from which rows of two classes are bounded by weights that are blind for labels, because
-    # the bias of a clip, the larger the more labels are a matter of chance, costs more than what
-    # these lose where a class is rare.
+    # n mu from which the bias of a clip, the larger the more labels are a matter of chance, costs
+    # more than weights that are blind for labels lose where one of two classes is rare: of margins
+    # measured on flights, adult, covertype, caravan and lending_club with defaults.py --svm, of
+    # log-odds with consistency.py.
     BLIND_EVIDENCE = 10_000.0
     BLIND_FAMILIES = ("logistic", "hinge", "squared_hinge")
     # Rows times budget from which residuals can be clipped less and less.
@@ -692,11 +693,6 @@ class Choices:
     # From so many features on, and so many a row, noisy vertices of an l1 ball or a simplex beat
     # noisy gradients.
     MANY_FEATURES, FEATURES_A_ROW = 100, 0.25
-    # n mu from which the bias of clipped margins, the larger the more labels are a matter of
-    # chance, costs more than weights that are blind for labels lose where a class is rare: measured
-    # on flights, adult, covertype, caravan and lending_club with examples/benchmarks/defaults.py
-    # --svm.
-    BLIND_EVIDENCE = 10_000.0
     # Rows times mu, in units of p^1.5, from which 'auto' takes the solver with intervals for times,
     # and its largest p.
     EVIDENCE_OF_ERRORS, MOST_WITH_ERRORS = 100.0, 100

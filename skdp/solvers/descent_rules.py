@@ -65,7 +65,8 @@ def descent_rule(
     this at a constant, capped by what the steps can cover stably. Small budgets thus stop early,
     which acts like a ridge. At budgets so large that hardly any privacy is left (mu > 2) the clip
     tends to the Lipschitz constant and steps grow in number and momentum, towards the solution
-    without privacy.
+    without privacy, more so in the user's coordinates. A default clip leaves labels out where
+    :func:`blind_for_labels` says so; a clip that is given stays one that depends on them.
     """
     family = _family(problem)
     growth = max(1.0, mu / 2)
@@ -105,7 +106,8 @@ def descent_rule(
 def blind_for_labels(problem: Problem, mu: float) -> bool:
     """Tell whether the bias of a clip that depends on labels costs more than it saves of noise.
 
-    Of two classes with rows enough, that is.
+    Of two classes with rows enough, that is, unless these are weighed. It is the other way where
+    a rare class has few rows.
 
     Parameters
     ----------
@@ -115,7 +117,8 @@ def blind_for_labels(problem: Problem, mu: float) -> bool:
         Gaussian-DP parameter of the budget.
     """
     of_two = problem.loss.n_scores == 1 and problem.loss.family in tuned.BLIND_FAMILIES
-    return of_two and not problem.wide and problem.n_samples * mu >= tuned.BLIND_EVIDENCE
+    alike = of_two and problem.class_weight is None and not problem.wide
+    return alike and problem.n_samples * mu >= tuned.BLIND_EVIDENCE
 
 
 def rule_of(solver: Any, problem: Problem, mu: float) -> DescentRule:

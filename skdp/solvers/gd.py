@@ -90,11 +90,14 @@ class GD(Solver):
     batch_size : int, optional
         Rows that a gradient is taken over on average; None takes all. Needs dp-accounting.
 
-    label_blind : bool, default=False
+    label_blind : bool, optional
         Whether rows are bounded by weights that do not depend on their labels, in place of a clip
         that does. It makes the solution of the hinge and logistic losses that of a weighted loss,
         which is nearer to the one without privacy where classes overlap; where one is rare and
-        rows are few, the clip is better. For losses of classes.
+        rows are few, or labels may be wrong for rows that are easy to tell, the clip is better. For
+        losses of classes. By default, as in the other solvers by gradients, if ``clip`` is left
+        out, classes are two and not weighed, rows are not sparse with many features, and n mu is
+        10,000 or more.
 
     Notes
     -----
