@@ -26,6 +26,7 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import counts
@@ -289,8 +290,8 @@ def run_split(estimator, name, seed, solvers, epsilons):
 def table(fits):
     """A row for each estimator and solver: the largest mean gap over tables, for each budget."""
     epsilons = sorted({f.epsilon for f in fits})
-    lines = []
-    for method in dict.fromkeys(f.method for f in fits):
+    lines, order = [], [f"{estimator}: {solver}" for estimator in MODELS for solver in NAMES]
+    for method in sorted({f.method for f in fits}, key=order.index):
         own = [f for f in fits if f.method == method]
         for metric in own[0].scores:
             found = results.cells(own, metric)
@@ -329,7 +330,8 @@ def main(arguments=None):
     if args.report:
         found = table(results.read(args.report))
         if args.fill:
-            report.fill(args.fill, {"consistency": found})
+            page = Path(args.fill)
+            page.write_text(report.fill(page.read_text(), {"consistency": found}))
         else:
             print(found)
         return

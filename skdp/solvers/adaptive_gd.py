@@ -173,7 +173,7 @@ class AdaptiveGD(Solver):
         rest = budget.fraction(1 - self.norm_share)
         hidden = oracle.gradient_scale(spend=look, clip_norm=clip_norm)
         noise_of_all = oracle.gradient_scale(spend=rest.whole(), clip_norm=clip_norm)
-        bounds = {"clip_norm": clip_norm, "label_blind": rule.label_blind}
+        bounds: dict[str, Any] = {"clip_norm": clip_norm, "label_blind": rule.label_blind}
         noise, left = self.noise, 1.0
         w = before = problem.start()
         mean = np.zeros_like(w)

@@ -35,7 +35,8 @@ class Descent:
         Bound on the norm of a row's gradient: that of the rule times the length of a typical row
         and ``max_weight``.
     bounds : dict
-        What an oracle is told of how rows are bounded: this norm, and whether labels enter.
+        What an oracle is told of how rows are bounded, if they are as the problem says: this norm,
+        and whether labels enter.
     step : float
         Step size without momentum.
     stride : float
@@ -49,9 +50,11 @@ class Descent:
         scale = norm * problem.max_weight
         lipschitz = problem.loss.lipschitz
         self.clip_norm = rule.clip * scale
+        # Where rows themselves are cut to the typical length, scores are too large as it is.
+        whole = problem.bounds.row_map is None or problem.row_norm > norm
         self.bounds: dict[str, Any] = {
             "clip_norm": self.clip_norm,
-            "label_blind": rule.label_blind,
+            "label_blind": rule.label_blind and whole,
         }
         self.step = (1 - rule.momentum) * rule.total_step_size / rule.steps / (norm * scale)
         self.stride = self.step / (1 - rule.momentum)

@@ -136,8 +136,10 @@ class DualAveraging(Solver):
         # Weights of a parabola fall where scores grow, which long steps overshoot.
         blind = self.clip is None and problem.loss.log_odds and blind_for_labels(problem, rest.mu)
         clip = min(lipschitz, tuned.CLIP * growth if self.clip is None else self.clip)
-        norm = typical_length(problem)
-        scale = norm * problem.max_weight
+        scale = problem.row_norm * problem.max_weight
+        # Rows that huge budgets leave longer do not make log-odds of typical ones bend more; steps
+        # along a parabola are as short as the longest want them.
+        norm = typical_length(problem) if problem.loss.log_odds else problem.row_norm
         momentum = 1 - 1 / sqrt(growth)
         # From the stride at the default clip to that of the loss itself.
         whole = max(0.0, clip - tuned.CLIP) / max(1e-9, lipschitz - tuned.CLIP)
@@ -148,7 +150,7 @@ class DualAveraging(Solver):
             tuned.SCORE_NOISE if problem.loss.n_scores == 1 else tuned.SCORE_NOISE_OF_SEVERAL
         )
         afforded = (1 - momentum) * score_noise * problem.n_samples * rest.mu / (2 * clip) / steps
-        step = min(stride, afforded) / (norm * scale)
+        step = min(stride * problem.row_norm / norm, afforded) / (norm * scale)
         weight_of_penalty = clip / lipschitz
 
         def beyond_noise() -> np.ndarray:

@@ -71,7 +71,7 @@ def test_margins_tend_to_those_without_privacy(solver, table):
     ("solver", "options", "n", "blind"),
     [
         (GD(steps=1), {}, 80_000, True),
-        (SVRG(steps=2, inner=2), {}, 80_000, True),
+        (SVRG(steps=2, inner=2), {"precondition": None}, 80_000, True),
         (GD(steps=1), {}, 8_000, False),
         (GD(steps=1, clip=1.0), {}, 80_000, False),
         (GD(steps=1, label_blind=False), {}, 80_000, False),
