@@ -360,6 +360,9 @@ class ObjectivePerturbation:
     # The clip in units of the root of the evidence for a coefficient, and its least.
     CLIP = 0.15
     LEAST_CLIP = 0.25
+    # It opens with the budget beyond mu = 2 up to this, which hardly a margin exceeds. Set on the
+    # squared hinge with consistency.py.
+    MOST_CLIP = 4.0
     # With pure epsilon, whose noise is longer by the root of p: the clip in units of the root of
     # the evidence, its least for losses that bend more than a parabola, against whose strength rows
     # have to stand, and the strength in units of the noise of a direction. As measured.
