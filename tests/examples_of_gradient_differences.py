@@ -57,8 +57,9 @@ def problems():
     yield problem_for(Softmax(3), intercept=0.1, weights=(5.0, 1e-200, 3.0), norm=1e-3)
 
 
-def difference(problem, w0, delta, clip=None):
-    return GradientDifferenceQuery(GradientQuery(problem, w0 + delta, clip), w0)
+def difference(problem, w0, delta, clip=None, blind=False):
+    gradient = GradientQuery(problem, w0 + delta, clip, label_blind=blind)
+    return GradientDifferenceQuery(gradient, w0)
 
 
 def tile(row):
@@ -82,6 +83,21 @@ def random_differences():
             w0, delta = rng.normal(size=(2, *problem.shape)) * 10.0 ** rng.uniform(-2, 2)
             query = difference(problem, w0, rng.choice([1e-6, 1.0, 1e4]) * delta, clip)
             yield Example(query, *random_part(problem, rng), *random_part(problem, rng))
+
+
+def label_blind():
+    """Bounds that labels do not enter: at random, and where these bend more than the loss does."""
+    rng = np.random.default_rng(12)
+    for problem in problems():
+        if not problem.loss.of_residuals:
+            w0, delta = rng.normal(size=(2, *problem.shape))
+            query = difference(problem, w0, delta, 0.3 * problem.row_norm, blind=True)
+            yield Example(query, *random_part(problem, rng), *random_part(problem, rng))
+    problem = problem_for(Logistic())
+    X = tile([problem.bounds.data_norm, 0.0, 0.0])
+    delta = np.array([SHORT, 0.0, 0.0])
+    query = difference(problem, np.zeros(D), delta, 0.5 * problem.row_norm, blind=True)
+    yield Example(query, X, np.ones(N), X, np.zeros(N))
 
 
 def across(problem):
@@ -151,7 +167,7 @@ def bent():
 
 EXAMPLES = {
     GradientDifferenceQuery: (
-        list(random_differences()),
+        [*random_differences(), *label_blind()],
         [
             *(e for kind in (within_reach, beyond_reach, between, bent) for e in kind()),
             *within_reach([Flattered(3)]),

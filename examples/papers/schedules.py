@@ -69,7 +69,9 @@ def fitted(X, y, method, schedule="uniform", decay=1.0):
         C=1 / (len(y) * RIDGE),
         data_norm=1.0,
         classes=[0, 1],
-        solver=GD(steps=STEPS, schedule=schedule, decay=decay, **METHODS[method]),
+        solver=GD(
+            steps=STEPS, schedule=schedule, decay=decay, label_blind=False, **METHODS[method]
+        ),
         precondition=None,
     )
     return model.fit(X, y)

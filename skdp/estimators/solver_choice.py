@@ -10,7 +10,7 @@ from ..privacy.accounting.default_delta import nominal
 from ..privacy.accounting.gdp import mu as gaussian_mu
 from ..problem.constraints import Constraint
 from ..problem.problem import Problem
-from ..solvers import GD, SOLVERS, PreconditionedGD, Solver, TrackedGD, kind_of
+from ..solvers import SOLVERS, PreconditionedGD, Solver, TrackedGD, kind_of
 from ..solvers.defaults import Choices as tuned
 from ..solvers.minibatches import refuse_batch_size
 from ..solvers.preconditioning import (
@@ -226,8 +226,7 @@ def in_few_steps(
 ) -> tuple[Solver, str] | None:
     """A solver of fewer steps that is as accurate as ``'gd'`` here, and the reason; else None.
 
-    It is ``'preconditioned_gd'``; for support vector machines of two classes with rows enough it is
-    ``'gd'`` with weights that do not depend on labels in place of a clip.
+    It is ``'preconditioned_gd'``.
 
     Parameters
     ----------
@@ -241,10 +240,7 @@ def in_few_steps(
         Whether it is a block of a stream that starts at the model of the block before.
     """
     if not (problem.loss.log_odds or problem.loss.log_means):
-        margins = problem.loss.family in ("hinge", "squared_hinge") and problem.loss.n_scores == 1
-        if not (margins and problem.n_samples * mu >= tuned.BLIND_EVIDENCE) or problem.wide:
-            return None
-        return GD(label_blind=True), "rows enough to tell of labels that are a matter of chance"
+        return None
     if isinstance(preconditioner, WideWhitening):
         # Several classes have too few rows a coefficient for label-blind weights.
         blind = None if problem.loss.n_scores == 1 else False

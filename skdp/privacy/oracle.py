@@ -242,10 +242,16 @@ class Oracle(ABC):
 
     @final
     def gradient_norm(
-        self, w: np.ndarray, *, spend: Spend, clip_norm: float | None = None
+        self,
+        w: np.ndarray,
+        *,
+        spend: Spend,
+        clip_norm: float | None = None,
+        label_blind: bool = False,
     ) -> float:
-        """Noisy norm of the mean gradient at w. May be negative."""
-        query = GradientNormQuery(GradientQuery(self._current(), w, clip_norm))
+        """Noisy norm of the mean gradient at w, of rows bounded likewise. May be negative."""
+        gradient = GradientQuery(self._current(), w, clip_norm, label_blind=label_blind)
+        query = GradientNormQuery(gradient)
         return float(self._release(query, spend))
 
     @final
@@ -256,14 +262,16 @@ class Oracle(ABC):
         *,
         spend: Spend,
         clip_norm: float | None = None,
+        label_blind: bool = False,
         sampled: bool = False,
     ) -> np.ndarray:
         """Noisy mean gradient at w less that at w0; its noise is in proportion to their distance.
 
         Where the two are so far apart that it would not pay, it costs what two gradients cost.
-        ``sampled`` is as for gradients.
+        ``label_blind`` and ``sampled`` are as for gradients.
         """
-        query = GradientDifferenceQuery(GradientQuery(self._current(), w, clip_norm), w0)
+        gradient = GradientQuery(self._current(), w, clip_norm, label_blind=label_blind)
+        query = GradientDifferenceQuery(gradient, w0)
         return self._release(self._of_sample(query) if sampled else query, spend)
 
     @property

@@ -136,7 +136,7 @@ class AccMD(Solver):
         for k, spend in enumerate(budget.split(rule.steps)):
             r = 2 / (k + 2)
             x = r * z + (1 - r) * y
-            g = oracle.gradient(x, spend=spend, clip_norm=clip_norm)
+            g = oracle.gradient(x, spend=spend, clip_norm=clip_norm, label_blind=rule.label_blind)
             total += rate / r
             dual -= rate / r * space.with_penalty(g, x)
             z = space.primal(dual, total)

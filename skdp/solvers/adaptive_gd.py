@@ -173,12 +173,13 @@ class AdaptiveGD(Solver):
         rest = budget.fraction(1 - self.norm_share)
         hidden = oracle.gradient_scale(spend=look, clip_norm=clip_norm)
         noise_of_all = oracle.gradient_scale(spend=rest.whole(), clip_norm=clip_norm)
+        bounds: dict[str, Any] = {"clip_norm": clip_norm, "label_blind": rule.label_blind}
         noise, left = self.noise, 1.0
         w = before = problem.start()
         mean = np.zeros_like(w)
         for t in range(steps):
             if t % apart == 0:
-                norm = max(hidden, oracle.gradient_norm(w, spend=look, clip_norm=clip_norm))
+                norm = max(hidden, oracle.gradient_norm(w, spend=look, **bounds))
             if noise is None:
                 noise = noise_of_all * sqrt(rule.steps) / max(hidden, tuned.REFERENCE_NORM * norm)
             # Compared before squaring, which could overflow.
@@ -186,7 +187,7 @@ class AdaptiveGD(Solver):
             last = left < 1.5 * share or t == steps - 1
             # What was set aside for norms that were not asked for goes to the last step.
             spend = oracle.budget.whole() if last else rest.fraction(share).whole()
-            g = oracle.gradient(w, spend=spend, clip_norm=clip_norm)
+            g = oracle.gradient(w, spend=spend, **bounds)
             share = left if last else share
             step = min((1 - rule.momentum) * rule.total_step_size * share, largest)
             step = unit * (self.step or step)

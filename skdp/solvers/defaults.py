@@ -56,7 +56,7 @@ class StreamFamily:
 class DescentRule:
     """Steps, clip and step size of :mod:`~skdp.solvers.descent_rules`, for ``gd`` and its kin.
 
-    Measured by solvers.py, and by defaults.py with ``--others``.
+    Measured by solvers.py and consistency.py, and by defaults.py with ``--others``.
     """
 
     # What a step leaves of the momentum's memory, at budgets up to mu = 2.
@@ -86,6 +86,12 @@ class DescentRule:
     RESIDUAL = DescentFamily(
         steps=200, clip=0.1, score_noise=0.6, stride=20.0, stride_unclipped=20.0, loosens=True
     )
+    # n mu from which the bias of a clip, the larger the more labels are a matter of chance, costs
+    # more than weights that are blind for labels lose where one of two classes is rare: of margins
+    # measured on flights, adult, covertype, caravan and lending_club with defaults.py --svm, of
+    # log-odds with consistency.py.
+    BLIND_EVIDENCE = 10_000.0
+    BLIND_FAMILIES = ("logistic", "hinge", "squared_hinge")
     # Rows times budget from which residuals can be clipped less and less.
     CLIP_EVIDENCE = 240.0
     # Noise of a score that residuals bear, in units of the evidence for each coefficient; where
@@ -365,6 +371,9 @@ class ObjectivePerturbation:
     # The clip in units of the root of the evidence for a coefficient, and its least.
     CLIP = 0.15
     LEAST_CLIP = 0.25
+    # It opens with the budget beyond mu = 2 up to this, which hardly a margin exceeds. Set on the
+    # squared hinge with consistency.py.
+    MOST_CLIP = 4.0
     # With pure epsilon, whose noise is longer by the root of p: the clip in units of the root of
     # the evidence, its least for losses that bend more than a parabola, against whose strength rows
     # have to stand, and the strength in units of the noise of a direction. As measured.
@@ -447,8 +456,6 @@ class FrankWolfe:
     AGREEING_SHARE = 0.15
     # The clip with little evidence, and the evidence up to which that is so.
     CLIP, CLIP_EVIDENCE = 0.1, 50.0
-    # How much more than at ordinary budgets there has to be for the classical steps.
-    CLASSICAL_EVIDENCE = 5.0
     # Where it costs little signal to clip the entries of rows: of text, and in units of the root of
     # the inverse of the number of features.
     ENTRY_OF_TEXT, ENTRY = 0.07, 2.0
@@ -705,11 +712,6 @@ class Choices:
     # From so many features on, and so many a row, noisy vertices of an l1 ball or a simplex beat
     # noisy gradients.
     MANY_FEATURES, FEATURES_A_ROW = 100, 0.25
-    # n mu from which the bias of clipped margins, the larger the more labels are a matter of
-    # chance, costs more than weights that are blind for labels lose where a class is rare: measured
-    # on flights, adult, covertype, caravan and lending_club with examples/benchmarks/defaults.py
-    # --svm.
-    BLIND_EVIDENCE = 10_000.0
     # Rows times mu, in units of p^1.5, from which 'auto' takes the solver with intervals for times,
     # and its largest p.
     EVIDENCE_OF_ERRORS, MOST_WITH_ERRORS = 100.0, 100

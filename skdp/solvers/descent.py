@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from math import ceil, inf, isinf
+from typing import Any
 
 import numpy as np
 
 from ..problem.problem import Problem
 from .descent_rules import DescentRule
+from .shrinkage import typical_length
 
 # Entries of a gradient, up to which products that sum up each row by itself are fast enough.
 _MOST_COUNTED = 100
@@ -30,7 +32,11 @@ class Descent:
     w : ndarray
         The current iterate.
     clip_norm : float
-        Bound on the norm of a row's gradient: that of the rule times ``row_norm * max_weight``.
+        Bound on the norm of a row's gradient: that of the rule times the length of a typical row
+        and ``max_weight``.
+    bounds : dict
+        What an oracle is told of how rows are bounded, if they are as the problem says: this norm,
+        and whether labels enter.
     step : float
         Step size without momentum.
     stride : float
@@ -40,12 +46,17 @@ class Descent:
     """
 
     def __init__(self, problem: Problem, rule: DescentRule, average: float) -> None:
-        scale = problem.row_norm * problem.max_weight
+        norm = typical_length(problem)
+        scale = norm * problem.max_weight
         lipschitz = problem.loss.lipschitz
         self.clip_norm = rule.clip * scale
-        self.step = (
-            (1 - rule.momentum) * rule.total_step_size / rule.steps / (problem.row_norm * scale)
-        )
+        # Where rows themselves are cut to the typical length, scores are too large as it is.
+        whole = problem.bounds.row_map is None or problem.row_norm > norm
+        self.bounds: dict[str, Any] = {
+            "clip_norm": self.clip_norm,
+            "label_blind": rule.label_blind and whole,
+        }
+        self.step = (1 - rule.momentum) * rule.total_step_size / rule.steps / (norm * scale)
         self.stride = self.step / (1 - rule.momentum)
         self.w = problem.start()
         self.n_steps = 0

@@ -37,12 +37,16 @@ class DescentRule:
         Bound on a row's gradient in units of ``row_norm * max_weight``.
     momentum : float
         Heavy-ball coefficient.
+    label_blind : bool, default=False
+        Whether rows are bounded by weights that do not depend on their labels, in place of a clip
+        that does.
     """
 
     steps: int
     total_step_size: float
     clip: float
     momentum: float
+    label_blind: bool = False
 
 
 def descent_rule(
@@ -61,15 +65,22 @@ def descent_rule(
     this at a constant, capped by what the steps can cover stably. Small budgets thus stop early,
     which acts like a ridge. At budgets so large that hardly any privacy is left (mu > 2) the clip
     tends to the Lipschitz constant and steps grow in number and momentum, towards the solution
-    without privacy. Of an oscillation that momentum has caused ``exp(-m / 2)`` is left after m of
-    its memories, ``1 / (1 - momentum)`` steps each. Where noise is less than what is borne, because
-    steps cannot cover more, there are as many more of them as let it fall with the noise.
+    without privacy, more so in the user's coordinates. Of an oscillation that momentum has caused
+    ``exp(-m / 2)`` is left after m of its memories, ``1 / (1 - momentum)`` steps each. Where noise
+    is less than what is borne, because steps cannot cover more, there are as many more of them as
+    let it fall with the noise. A default clip leaves labels out where :func:`blind_for_labels` says
+    so; a clip that is given stays one that depends on them.
     """
     family = _family(problem)
     growth = max(1.0, mu / 2)
+    # Coordinates that nobody has conditioned hold directions of little variance, which need a
+    # longer way. On it, the noise of residuals with wide clips would add up.
+    unconditioned = problem.bounds.row_map is None and not family.loosens
+    longer = growth if unconditioned else sqrt(growth)
     lipschitz = problem.loss.lipschitz
     evidence = problem.n_samples * mu
     score_noise = family.score_noise
+    label_blind = clip is None and blind_for_labels(problem, mu)
     if clip is None:
         clip = family.clip * growth
         if clip > family.reach:
@@ -84,9 +95,9 @@ def descent_rule(
         most = min(score_noise, tuned.SCORE_NOISE_BY_COEFFICIENTS * sqrt(problem.n_parameters))
         score_noise = min(most, max(least, tuned.SCORE_NOISE_BY_EVIDENCE * each))
     clip = min(clip, lipschitz)
-    planned = ceil(family.steps * sqrt(growth)) if steps is None else steps
+    planned = ceil(family.steps * longer) if steps is None else steps
     if momentum is None:
-        momentum = 1 - tuned.FORGETTING / sqrt(growth)
+        momentum = 1 - tuned.FORGETTING / longer
     if total_step_size is None:
         stride = _largest_step(family, clip, lipschitz) / (1 - momentum)
         afforded = score_noise * evidence / (2 * clip) if clip < inf else stride * planned
@@ -94,7 +105,25 @@ def descent_rule(
             less_noise = max(1.0, min(growth, afforded / (stride * planned)))
             planned += ceil(2 * log(less_noise) / (1 - momentum))
         total_step_size = min(stride * planned, afforded)
-    return DescentRule(planned, total_step_size, clip, momentum)
+    return DescentRule(planned, total_step_size, clip, momentum, label_blind)
+
+
+def blind_for_labels(problem: Problem, mu: float) -> bool:
+    """Tell whether the bias of a clip that depends on labels costs more than it saves of noise.
+
+    Of two classes with rows enough, that is, unless these are weighed. It is the other way where
+    a rare class has few rows.
+
+    Parameters
+    ----------
+    problem : Problem
+        Loss and public sizes.
+    mu : float
+        Gaussian-DP parameter of the budget.
+    """
+    of_two = problem.loss.n_scores == 1 and problem.loss.family in tuned.BLIND_FAMILIES
+    alike = of_two and problem.class_weight is None and not problem.wide
+    return alike and problem.n_samples * mu >= tuned.BLIND_EVIDENCE
 
 
 def rule_of(solver: Any, problem: Problem, mu: float) -> DescentRule:

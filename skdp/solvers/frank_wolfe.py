@@ -70,9 +70,8 @@ class FrankWolfe(OnlineFrankWolfe):
 
     Started at zero, w is blown up rather: ``w_{t+1} = w_t + v_t / T``, which follows the solutions
     in smaller sets. Where that would move a score by more than 1/2 over the smoothness of the loss,
-    steps are shorter and w stays inside. Simplices, warm starts and budgets beyond mu = 10 take the
-    classical steps, of ``1 / (t + 1)`` and with much to spend ``2 / (t + 2)``. Beyond mu = 2
-    averaging and clips fade.
+    steps are shorter and w stays inside. Simplices and warm starts take the classical steps, of
+    ``1 / (t + 1)`` and with much to spend ``2 / (t + 2)``. Beyond mu = 2 averaging and clips fade.
 
     On sparse rows a step costs their stored entries, whatever the number of features: scores
     change by the entries of one column, and a choice takes about ``2 sqrt(2 d K)`` random numbers.
@@ -230,7 +229,7 @@ class StepPlan:
         to spend, or from elsewhere, it is the classical step: a mean of all vertices that tends to
         ``2 / (t + 2)``. A ``warm`` start counts as one of the vertices.
         """
-        if self.growth < tuned.CLASSICAL_EVIDENCE and not start.any():
+        if not start.any():
             return 1.0, min(1 / self.steps, self.stride)
         weight = 2 - 1 / self.growth
         length = weight / (t + warm + weight)

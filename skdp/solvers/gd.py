@@ -32,7 +32,7 @@ _HYPERPARAMETERS: dict[str, list[Any]] = {
     "schedule": [one_of("exponential", "momentum", "uniform"), tuple, list],
     "batch_size": [None, Interval(Integral, 1, None, closed="left")],
     "decay": [Interval(Real, 0, 1, closed="right")],
-    "label_blind": ["boolean"],
+    "label_blind": [None, "boolean"],
 }
 
 
@@ -90,11 +90,14 @@ class GD(Solver):
     batch_size : int, optional
         Rows that a gradient is taken over on average; None takes all. Needs dp-accounting.
 
-    label_blind : bool, default=False
+    label_blind : bool, optional
         Whether rows are bounded by weights that do not depend on their labels, in place of a clip
         that does. It makes the solution of the hinge and logistic losses that of a weighted loss,
         which is nearer to the one without privacy where classes overlap; where one is rare and
-        rows are few, the clip is better. For losses of classes.
+        rows are few, or labels may be wrong for rows that are easy to tell, the clip is better. For
+        losses of classes. By default, as in the other solvers by gradients, if ``clip`` is left
+        out, classes are two and not weighed, rows are not sparse with many features, and n mu is
+        10,000 or more.
 
     Notes
     -----
@@ -130,7 +133,7 @@ class GD(Solver):
     schedule: str | tuple[float, ...] = "uniform"
     decay: float = 0.99
     batch_size: int | None = None
-    label_blind: bool = False
+    label_blind: bool | None = None
 
     @property
     def counts_rows(self) -> bool:
@@ -183,7 +186,8 @@ class GD(Solver):
         descent = Descent(problem, rule, self.average)
         # Long rows in other coordinates need not be shortened: their gradients are.
         oracle = oracle.for_problem(problem.unshortened())
-        ask = partial(oracle.gradient, label_blind=self.label_blind, sampled=True)
+        blind = rule.label_blind if self.label_blind is None else self.label_blind
+        ask = partial(oracle.gradient, label_blind=blind, sampled=True)
         if self.batch_size is None:
             ask = partial(ask, sampled=False, whole_units=clips_whole_units(problem))
         oracle.note(planned=len(spends))

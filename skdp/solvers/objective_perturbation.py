@@ -76,9 +76,10 @@ class ObjectivePerturbation(Solver):
     clip : float, optional
         Bound on the derivative of the loss of a row of full norm, that is, on a row's gradient in
         units of ``row_norm * max_weight``. Below the Lipschitz constant, the
-        penalty is scaled down alike. By default ``0.15 sqrt(n mu / p)``, between 0.25 and 1, and
-        with pure epsilon ``0.08 sqrt(n epsilon / p^1.5)``, between 0.25 (0.7 if the derivative of
-        the loss is steeper than 1) and 1.
+        penalty is scaled down alike. By default ``0.15 sqrt(n mu / p)``, between 0.25 and 1, where
+        budgets beyond mu = 2 open it up to 4 for steeper losses, and with pure epsilon
+        ``0.08 sqrt(n epsilon / p^1.5)``, between 0.25 (0.7 if the derivative of the loss is
+        steeper than 1) and 1.
     strength : float, default=0.0
         Least eigenvalue of Q in units of ``row_norm**2 * max_weight``; raised to what privacy asks
         for, and with pure epsilon to a quarter of the noise in a direction.
@@ -183,6 +184,8 @@ class ObjectivePerturbation(Solver):
             strength = max(strength, tuned.PURE_STRENGTH * noise)
         elif clip is None:
             clip = min(1.0, max(tuned.LEAST_CLIP, tuned.CLIP * sqrt(n * budget.mu / p)))
+            opened = min(tuned.MOST_CLIP, clip * max(1.0, budget.mu / 2))
+            clip = min(problem.loss.lipschitz, opened)
         return oracle.perturbed_minimum(
             clip_norm=clip * scale,
             strength=strength * problem.row_norm * scale,

@@ -121,6 +121,8 @@ class PPM(Solver):
             longest=largest * unit,
             momentum=rule.momentum,
             clip_norm=rule.clip * scale,
+            # Weights of a parabola fall where scores grow, which long first steps overshoot.
+            label_blind=rule.label_blind and problem.loss.log_odds,
             # Clipping a bounded derivative shrinks the loss to about this share of itself.
             weight=1.0 if isinf(lipschitz) else rule.clip / lipschitz,
         )
@@ -145,6 +147,7 @@ class _Stage:
     longest: float
     momentum: float
     clip_norm: float
+    label_blind: bool
     weight: float
 
     def solve(self, centre: np.ndarray, oracle: Oracle, spends: list[Any]) -> np.ndarray:
@@ -154,7 +157,9 @@ class _Stage:
         w = before = centre
         mean = np.zeros_like(w)
         for t, spend in enumerate(spends, start=1):
-            g = oracle.gradient(w, spend=spend, clip_norm=self.clip_norm)
+            g = oracle.gradient(
+                w, spend=spend, clip_norm=self.clip_norm, label_blind=self.label_blind
+            )
             step = min(self.longest, (1 - self.momentum) * 2 * self.reach / (t + 1))
             moved = w - step * (g + (w - centre) / self.reach) + self.momentum * (w - before)
             nearby = problem.project(problem.prox(moved, step * self.weight))

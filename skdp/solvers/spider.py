@@ -234,7 +234,7 @@ class Spider(Solver):
     def _gradient(self, oracle: Oracle, descent: Descent, budget: Budget, k: int) -> np.ndarray:
         """The gradient with which a round of k steps begins."""
         full = budget.fraction(1 - self.share) if k > 1 else budget
-        return oracle.gradient(descent.w, spend=full.whole(), clip_norm=descent.clip_norm)
+        return oracle.gradient(descent.w, spend=full.whole(), **descent.bounds)
 
     def _walk(
         self,
@@ -261,9 +261,7 @@ class Spider(Solver):
             if length > 0:
                 share = max(_LEAST_SHARE, min(1.0, length / longest) ** 2)
                 spend = budget.fraction(self.share / (k - 1) * share).whole()
-                v = v + oracle.gradient_difference(
-                    descent.w, before, spend=spend, clip_norm=descent.clip_norm
-                )
+                v = v + oracle.gradient_difference(descent.w, before, spend=spend, **descent.bounds)
             if may_stop and descent.gradient_map(v) < target:
                 return done
         return k

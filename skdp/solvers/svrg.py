@@ -221,7 +221,7 @@ class SVRG(Solver):
         steps: _BarzilaiBorwein | None,
     ) -> tuple[int, np.ndarray]:
         """Take at most k of the steps left; returns their number and the mean of their ends."""
-        budget, clip_norm = oracle.budget.fraction(k / left), descent.clip_norm
+        budget, bounds = oracle.budget.fraction(k / left), descent.bounds
         sampled = self.batch_size is not None
         if sampled and k == left:
             # The last snapshot takes all that is left, so that there can be no other.
@@ -233,7 +233,7 @@ class SVRG(Solver):
             full, spends = budget.whole(), []
         else:
             full, *spends = budget.split([1 - self.share, *[self.share / n] * n])
-        snapshot = oracle.gradient(w0, spend=full, clip_norm=clip_norm)
+        snapshot = oracle.gradient(w0, spend=full, **bounds)
         if steps is not None:
             steps.see(descent, w0, snapshot)
         total = np.zeros_like(w0)
@@ -245,9 +245,7 @@ class SVRG(Solver):
             v = snapshot
             if distance > 0 and (sampled or spends):
                 spend = oracle.reserved.spends[0] if sampled else spends[0]
-                v = v + oracle.gradient_difference(
-                    w, w0, spend=spend, clip_norm=clip_norm, sampled=sampled
-                )
+                v = v + oracle.gradient_difference(w, w0, spend=spend, sampled=sampled, **bounds)
             descent.move(v)
             total += descent.w
         return k, total / k

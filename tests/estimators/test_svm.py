@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from sklearn.svm import LinearSVC
 
-import skdp
 from skdp import DPSVMClassifier
 from skdp.problem.constraints import L1Ball
 from skdp.problem.losses import Hinge, HuberisedHinge, Logistic, Sigmoid, SquaredHinge
@@ -137,19 +136,3 @@ def test_labels_that_are_a_matter_of_chance_do_not_turn_the_machine(seed):
     w = machine(labels, epsilon=8.0, random_state=seed).fit(rows / 9, labels).coef_[0]
     assert w @ best > 0.99 * np.linalg.norm(w) * np.linalg.norm(best)
     assert np.linalg.norm(w) == pytest.approx(np.linalg.norm(best), rel=0.3)
-
-
-@pytest.mark.parametrize(
-    ("options", "n", "blind"),
-    [
-        ({}, 80_000, True),
-        ({}, 8_000, False),
-        ({"class_weight": "balanced"}, 80_000, False),
-        ({"solver": "gd"}, 80_000, False),
-        ({"classes": [0, 1, 2]}, 80_000, False),
-    ],
-    ids=["many rows", "few rows", "weights of classes", "as asked", "three classes"],
-)
-def test_bounds_are_blind_for_labels_where_two_classes_have_rows_enough(options, n, blind):
-    plan = skdp.plan(machine(epsilon=1.0, **options), n, D)
-    assert plan.solver == GD(label_blind=blind)

@@ -170,6 +170,13 @@ def differences(loss=Squared()):  # noqa: B008
     return query, X, ZEROS, other, ZEROS
 
 
+def blind_differences():
+    """A label-blind gradient that bends more than the loss does, against one that does not."""
+    gradient = GradientQuery(LOGISTIC, np.array([1e-3, 0.0, 0.0]), 1.0, label_blind=True)
+    query = GradientDifferenceQuery(gradient, np.zeros(D))
+    return query, 2 * ALONG, ONES, 2 * ALONG, ZEROS
+
+
 def differences_along():
     query, *_ = differences()
     return query, 2 * ALONG, ZEROS, 2 * ALONG, ZEROS
@@ -785,6 +792,7 @@ BUGS = (
     Bug("a distance from another point than the origin of the difference", {"GradientDifferenceQuery.sensitivity": times(0.1)}, within(differences), TOO_FAR),
     Bug("no factor of two for a loss that is not convex", {"GradientDifferenceQuery._kind": Value((0.5, 0.5))}, bent_gradients_are_as_declared),
     Bug("a difference of gradients without its projection", {"gradient_difference._project": gives(None)}, within(partial(differences, Flattered())), TOO_FAR),
+    Bug("a difference of label-blind gradients without its projection", {"gradient_difference._project": gives(None)}, within(blind_differences), TOO_FAR),
     Bug("a difference of gradients of several classes without its projection", {"gradient_difference._project": of_one_score}, within(differences_of_classes), TOO_FAR),
     Bug("projections in units of the centre", {"gradient_difference._project": lossy}, within(far_points), TOO_FAR),
     # Bounds on rows.

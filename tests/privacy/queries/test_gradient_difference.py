@@ -1,6 +1,6 @@
 """The difference of two gradients: its value, and bounds that hold whatever a loss declares."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf, sqrt
 
 import numpy as np
@@ -62,6 +62,21 @@ def test_it_is_the_difference_of_two_gradients(loss, weights, clip):
             two = GradientQuery(problem, w, clip).evaluate(rows)
             two -= GradientQuery(problem, w0, clip).evaluate(rows)
             np.testing.assert_allclose(query.evaluate(rows), two, atol=1e-11, err_msg=layout)
+
+
+@pytest.mark.parametrize(("clip", "leaves"), [(0.2, False), (1.0, True)])
+def test_bounds_that_labels_do_not_enter_stay_in_their_ball_where_the_clip_is_small(clip, leaves):
+    """Up to a quarter of the derivative they bend no more than the logistic loss does."""
+    problem = problem_for(Logistic())
+    w, w0 = points(problem, length=1e-3)
+    gradient = GradientQuery(problem, w, clip, label_blind=True)
+    query = GradientDifferenceQuery(gradient, w0)
+    assert query.public()[-1] != difference(problem, w, w0, clip).public()[-1]
+    X, y, *_ = parts(problem, size=100.0)
+    for rows in row_stores(X, y).values():
+        two = gradient.evaluate(rows) - replace(gradient, w=w0).evaluate(rows)
+        apart = np.abs(query.evaluate(rows) - two).max()
+        assert (apart > 1e-6) if leaves else (apart < 1e-11)
 
 
 def test_several_scores_that_are_clipped_hardly_leave_their_ball():
