@@ -16,9 +16,7 @@ from ..validation import check_hyperparameters
 from .base import Solution, Solver
 from .defaults import DualAveraging as tuned
 from .descent import TailMean
-from .descent_rules import blind_for_labels
 from .preconditioning.class_frequencies import curvature_at_start
-from .shrinkage import typical_length
 
 if TYPE_CHECKING:
     from ..privacy.oracle import Oracle
@@ -133,13 +131,8 @@ class DualAveraging(Solver):
             steps = tuned.STEPS if problem.wide else tuned.STEPS_OF_FEW_FEATURES
             steps = min(tuned.MOST_STEPS, ceil(steps * growth**0.75))
         lipschitz = min(problem.loss.lipschitz, tuned.STEEPEST)
-        # Weights of a parabola fall where scores grow, which long steps overshoot.
-        blind = self.clip is None and problem.loss.log_odds and blind_for_labels(problem, rest.mu)
         clip = min(lipschitz, tuned.CLIP * growth if self.clip is None else self.clip)
         scale = problem.row_norm * problem.max_weight
-        # Rows that huge budgets leave longer do not make log-odds of typical ones bend more; steps
-        # along a parabola are as short as the longest want them.
-        norm = typical_length(problem) if problem.loss.log_odds else problem.row_norm
         momentum = 1 - 1 / sqrt(growth)
         # From the stride at the default clip to that of the loss itself.
         whole = max(0.0, clip - tuned.CLIP) / max(1e-9, lipschitz - tuned.CLIP)
@@ -150,7 +143,7 @@ class DualAveraging(Solver):
             tuned.SCORE_NOISE if problem.loss.n_scores == 1 else tuned.SCORE_NOISE_OF_SEVERAL
         )
         afforded = (1 - momentum) * score_noise * problem.n_samples * rest.mu / (2 * clip) / steps
-        step = min(stride * problem.row_norm / norm, afforded) / (norm * scale)
+        step = min(stride, afforded) / (problem.row_norm * scale)
         weight_of_penalty = clip / lipschitz
 
         def beyond_noise() -> np.ndarray:
@@ -163,7 +156,7 @@ class DualAveraging(Solver):
         before = w = problem.project(moved)
         oracle.note(planned=steps)
         for spend in rest.split(steps):
-            g = oracle.gradient(w, spend=spend, clip_norm=clip * scale, label_blind=blind)
+            g = oracle.gradient(w, spend=spend, clip_norm=clip * scale)
             sd = oracle.gradient_scale(spend=spend, clip_norm=clip * scale)
             # Rows are told apart by ``eta |gradient|^2 / clip`` a step, noise taken off.
             agreement = float(np.vdot(g, g)) - g.size * sd**2

@@ -24,7 +24,6 @@ from skdp import (
 from skdp.privacy.rows import Chunks
 from skdp.problem.constraints import L2Ball
 from skdp.solvers import GD
-from skdp.solvers.defaults import Pilot
 from skdp.testing import record_fit, replay_fit
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.SeededNoiseWarning")
@@ -172,7 +171,8 @@ def test_replay_on_garbage_publishes_the_same(model, data):
 
 @pytest.mark.parametrize("model", [{"data_norm": 9.0}, {}], ids=str)
 def test_replay_of_a_fit_that_starts_on_a_sample_publishes_the_same(model, monkeypatch):
-    monkeypatch.setattr(Pilot, "LEAST_ENTRIES", 0)
+    monkeypatch.setattr("skdp.solvers.defaults.Pilot.LEAST_ENTRIES", 0)
+    monkeypatch.setattr("skdp.solvers.defaults.Pilot.EVIDENCE", 25.0)
     model = DPLogisticRegression(classes=[0, 1], epsilon=30.0, random_state=0, **model)
     check_replay(model, *many_labels())
     (first,) = (s for s in model.plan_.stages if s.purpose.endswith("from a sample of the rows"))
