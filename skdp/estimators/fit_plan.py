@@ -303,9 +303,8 @@ def plan_fit(case: Case) -> FitPlan:
     scale = ScoreScale.wanted(case, solver, calculus, left)
     refuse(model, of_one_answer(solver, calculus, left))
     first = Pilot.wanted(case, solver)
-    if first is not None:
-        solver = solver.from_nearby(case.mu * sqrt(left))
-    solve = Solve(1.0, copy(solver))
+    nearby = None if first is None else solver.from_nearby(case.mu * sqrt(left))
+    solve = Solve(1.0, copy(nearby or solver))
     stages = (total, *bounds, counts, mean, coordinates, first, solve, scale)
     return _made(
         case,

@@ -131,7 +131,8 @@ class Case:
         simple = self.unit is PrivacyUnit.ROW and not self.weighted and not model._weighs_classes
         anew = self.origin is None and self.found is None and not self.block
         by_default = self.asked == "auto" and model.precondition == "auto"
-        known = problem.loss.log_odds
+        regression = problem.loss.squared and problem.loss.n_scores == 1
+        known = problem.loss.log_odds or (regression and not np.any(problem.penalty.root))
         if not (simple and anew and by_default and self.central and known):
             return None
         if problem.tied_to_coordinates or problem.wide:
@@ -576,7 +577,7 @@ class TargetMean(Stage):
     @classmethod
     def wanted(cls, case: Case, solver: Solver, left: float, *, conditioned: bool) -> Self | None:
         """None where an earlier model says as much, or the solver does not start at it."""
-        problem = case.problem
+        problem = case.asked_first
         of_means = not case.classifies and not problem.loss.quantiles
         starts = (solver.whitened if conditioned else solver.shrinks) and of_means
         if case.counts:
@@ -591,7 +592,9 @@ class TargetMean(Stage):
     def run(self, fit: FitState, oracle: Oracle) -> None:
         """Start at the mean, or at its logarithm."""
         with_mean = with_mean_rate if fit.problem.loss.log_means else with_target_mean
-        fit.problem = with_mean(fit.problem, oracle, self.share)
+        problem = fit.problem.of_sample(fit.n_asked)
+        found = with_mean(problem, fit.first(oracle), self.share)
+        fit.problem = found.of_sample(fit.n_samples)
 
 
 @dataclass(frozen=True)
@@ -619,7 +622,7 @@ class Pilot(Stage):
     @classmethod
     def wanted(cls, case: Case, solver: Solver) -> Self | None:
         """None where all rows are asked at each step."""
-        if case.sample is None:
+        if case.sample is None or solver.from_nearby(case.mu) is None:
             return None
         return cls(pilot.SHARE, solver, case.sample)
 

@@ -275,8 +275,8 @@ class Solver(Hyperparameters, ABC):
         del problem
         return None
 
-    def from_nearby(self, mu: float) -> Self:
-        """Solver of this kind, with as few steps as a start needs that is nearly the solution.
+    def from_nearby(self, mu: float) -> Solver | None:
+        """Solver of few steps for a start that is nearly the solution; None if it has none.
 
         Parameters
         ----------
@@ -284,7 +284,7 @@ class Solver(Hyperparameters, ABC):
             Gaussian-DP parameter of the budget.
         """
         del mu
-        return self
+        return None
 
     @abstractmethod
     def solve(self, problem: Problem, oracle: Oracle, rng: np.random.Generator) -> Solution:

@@ -173,6 +173,8 @@ class TrackedGD:
     Measured by defaults.py on all its tables with numbers for targets.
     """
 
+    # Steps from a solution of a sample of the rows.
+    STEPS_FROM_NEARBY = 2
     # Share of the rows that is clipped, and what is added over the evidence for each coefficient,
     # with its limits; and noise of a score beyond which w grows no longer. What is added was chosen
     # on each half of 18 tables for the other, see docs/benchmarks/how_accurate.md.

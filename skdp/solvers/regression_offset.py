@@ -56,30 +56,59 @@ def calibrated(problem: Problem, oracle: Oracle, w: np.ndarray, budget: Budget) 
     longest = flat.longest(problem.bounds.data_norm)
     bounds = replace(problem.bounds, row_map=replace(flat, norm=max(1.0, longest)))
     two = replace(problem, n_features=2, bounds=bounds, penalty=NoPenalty(), initial=None)
-    oracle = oracle.for_problem(two)
-    start = v = np.array([offset / one, scale])
-    spends = budget.fraction(1 - tuned.COUNT_SHARE).split(tuned.STEPS)
-    whole_units = clips_whole_units(two, counted=True)
-    looking = budget.fraction(tuned.COUNT_SHARE).whole()
-    counts = oracle.gradient_sizes(v, tuned.OCTAVES, spend=looking, whole_units=whole_units)
-    rows = np.where(counts.value > tuned.VISIBLE_COUNT * counts.scale, counts.value, 0.0)
-    upper = np.append(tuned.OCTAVES, 2 * tuned.OCTAVES[-1])
-    least, clip = inf, tuned.OCTAVES[-1]
-    for edge in tuned.OCTAVES:
-        lost = float(rows @ np.maximum(upper - edge, 0.0)) / two.n_samples
-        noise = oracle.gradient_scale(spend=spends[0], clip_norm=edge)
-        risk = lost**2 + 2 * noise**2 / (tuned.STEPS / 2)
-        if risk < least:
-            least, clip = risk, float(edge)
-    # Of the mean of the last iterates, of which each is a step from all before.
-    variance = oracle.gradient_scale(spend=spends[0], clip_norm=clip) ** 2 / (tuned.STEPS / 2)
-    variance += 0.5 * float(rows @ np.minimum(0.75 * upper, clip) ** 2) / two.n_samples**2
-    end = np.zeros(2)
-    for k, spend in enumerate(spends):
-        v = v - oracle.gradient(v, spend=spend, clip_norm=clip, whole_units=whole_units)
-        if k >= tuned.STEPS / 2:
-            end += v / (tuned.STEPS / 2)
+    start = np.array([offset / one, scale])
+    end, variance = widely_clipped(two, oracle, start, budget, tuned.STEPS)
     move = end - start
     with np.errstate(divide="ignore", invalid="ignore"):
         kept = np.where(move != 0, np.maximum(0.0, 1 - tuned.THRESHOLD * variance / move**2), 0.0)
     return w + basis @ (kept * move)
+
+
+def widely_clipped(
+    problem: Problem, oracle: Oracle, v: np.ndarray, budget: Budget, steps: int
+) -> tuple[np.ndarray, float]:
+    """Solution of least squares from one that is near, and the variance of each of its entries.
+
+    Steps are those of Newton's method, as second moments are about 1. The clip is the octave at
+    which what is cut off, which is known from noisy counts of the gradients' norms, and noise
+    together are least; it may be wide, as there is little noise where there are rows enough. The
+    solution is the mean of the second half of the steps.
+
+    Parameters
+    ----------
+    problem : Problem
+        With one target, in coordinates whose second moments are about 1.
+    oracle : Oracle
+        Answers queries about the rows.
+    v : ndarray of shape (p,)
+        The solution that is near.
+    budget : Budget
+        What it may cost.
+    steps : int
+        Number of steps, even.
+    """
+    oracle, p, half = oracle.for_problem(problem), v.size, steps // 2
+    spends = budget.fraction(1 - tuned.COUNT_SHARE).split(steps)
+    whole_units = clips_whole_units(problem, counted=True)
+    looking = budget.fraction(tuned.COUNT_SHARE).whole()
+    # Of rows as long as the root of the number of coordinates.
+    octaves = sqrt(p / 2) * tuned.OCTAVES
+    counts = oracle.gradient_sizes(v, octaves, spend=looking, whole_units=whole_units)
+    rows = np.where(counts.value > tuned.VISIBLE_COUNT * counts.scale, counts.value, 0.0)
+    upper = np.append(octaves, 2 * octaves[-1])
+    least, clip = inf, float(octaves[-1])
+    for edge in octaves:
+        lost = float(rows @ np.maximum(upper - edge, 0.0)) / problem.n_samples
+        noise = oracle.gradient_scale(spend=spends[0], clip_norm=edge)
+        risk = lost**2 + p * noise**2 / half
+        if risk < least:
+            least, clip = risk, float(edge)
+    # Of the mean of the last iterates, of which each is a step from all before.
+    variance = oracle.gradient_scale(spend=spends[0], clip_norm=clip) ** 2 / half
+    variance += float(rows @ np.minimum(0.75 * upper, clip) ** 2) / (p * problem.n_samples**2)
+    end = np.zeros(p)
+    for k, spend in enumerate(spends):
+        v = v - oracle.gradient(v, spend=spend, clip_norm=clip, whole_units=whole_units)
+        if k >= half:
+            end += v / half
+    return end, variance

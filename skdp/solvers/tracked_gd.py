@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, exp, sqrt
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from sklearn.utils._param_validation import Interval
@@ -15,7 +15,7 @@ from ..validation import check_hyperparameters
 from .base import Solution, Solver
 from .defaults import TrackedGD as tuned
 from .descent import TailMean, clips_whole_units
-from .regression_offset import calibrated
+from .regression_offset import calibrated, widely_clipped
 from .shrinkage import Course, direction_of_constant, towards_start
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ _HYPERPARAMETERS: dict[str, list[Any]] = {
     "steps": [None, Interval(Integral, 1, None, closed="left")],
     "whole": [None, Interval(Real, 0, 1, closed="neither")],
     "average": [Interval(Real, 0, 1, closed="both")],
+    "nearby": ["boolean"],
 }
 
 
@@ -68,6 +69,10 @@ class TrackedGD(Solver):
         for with wider clips.
     average : float, default=0.5
         Share of the last iterates that are averaged, in [0, 1]; 0 returns the last one.
+    nearby : bool, default=False
+        Whether the start is nearly the solution, in private coordinates that white rows have. Then
+        two steps of Newton's method, with wide clips, are all
+        (:func:`skdp.solvers.regression_offset.widely_clipped`).
 
     References
     ----------
@@ -83,6 +88,7 @@ class TrackedGD(Solver):
     steps: int | None = None
     whole: float | None = None
     average: float = 0.5
+    nearby: bool = False
 
     whitened: ClassVar[bool] = True
 
@@ -93,11 +99,25 @@ class TrackedGD(Solver):
                 "TrackedGD needs the squared loss, Huber's or Tukey's, whose gradients are as long "
                 f"as residuals, got {type(problem.loss).__name__}. Use the solver 'gd'."
             )
+        one = problem.loss.squared and problem.loss.n_scores == 1
+        if self.nearby and (not one or np.any(problem.penalty.root)):
+            raise ValueError(
+                "TrackedGD(nearby=True) needs the squared loss of one target and no penalty; leave "
+                "nearby out."
+            )
+
+    def from_nearby(self, mu: float) -> Self:
+        del mu
+        return replace(self, nearby=True)
 
     def solve(self, problem: Problem, oracle: Oracle, rng: np.random.Generator) -> Solution:
         del rng
         self.check(problem)
         budget, p = oracle.budget, problem.n_rows
+        if self.nearby:
+            count = tuned.STEPS_FROM_NEARBY
+            w, _ = widely_clipped(problem, oracle, problem.start(), budget, count)
+            return Solution(w, n_iter=count)
         # Residuals of several targets are longer by this together, and so are clips and noise.
         together = sqrt(problem.loss.n_scores)
         evidence = problem.evidence_for_each(budget.mu)

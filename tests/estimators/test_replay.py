@@ -169,12 +169,19 @@ def test_replay_on_garbage_publishes_the_same(model, data):
     check_replay(model.set_params(random_state=0), *data())
 
 
-@pytest.mark.parametrize("model", [{"data_norm": 9.0}, {}], ids=str)
-def test_replay_of_a_fit_that_starts_on_a_sample_publishes_the_same(model, monkeypatch):
+@pytest.mark.parametrize(
+    ("model", "data"),
+    [
+        (DPLogisticRegression(classes=[0, 1], data_norm=9.0), many_labels),
+        (DPLogisticRegression(classes=[0, 1]), many_labels),
+        (DPLinearRegression(), many_data),
+    ],
+    ids=lambda value: getattr(value, "__name__", str(value)),
+)
+def test_replay_of_a_fit_that_starts_on_a_sample_publishes_the_same(model, data, monkeypatch):
     monkeypatch.setattr("skdp.solvers.defaults.Pilot.LEAST_ENTRIES", 0)
     monkeypatch.setattr("skdp.solvers.defaults.Pilot.EVIDENCE", 25.0)
-    model = DPLogisticRegression(classes=[0, 1], epsilon=30.0, random_state=0, **model)
-    check_replay(model, *many_labels())
+    check_replay(model.set_params(epsilon=30.0, random_state=0), *data())
     (first,) = (s for s in model.plan_.stages if s.purpose.endswith("from a sample of the rows"))
     assert first.n_samples < model.plan_.n_samples / 4
 
