@@ -139,9 +139,9 @@ class PreconditionedGD:
     # Of counts, whose means are exponentials: noise in the score of a typical row, and the least
     # curvature that steps assume.
     SCORE_NOISE_OF_COUNTS, LAST_CURVATURE_OF_COUNTS = 1.0, 1.0
-    # How far a step moves the score of a typical row at most, for counts and for classes that are
-    # so rare that their curvature is below this share of that of balanced ones: it grows with
-    # scores, and longer steps swing. Set on simulated rows with .7 to 20 % positives.
+    # How far a step moves the score of a typical row at most, for counts and where one of two
+    # classes is so rare that the curvature is below this share of that of balanced ones: it grows
+    # with scores, and longer steps swing. Set on simulated rows with .7 to 7 % positives.
     LONGEST_MOVE, GROWING = 0.5, 1 / 3
     # Variance that noise has in a solution for counts, in units of what it has by the gradients
     # that are combined: those before have left some in the iterates.

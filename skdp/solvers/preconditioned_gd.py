@@ -218,26 +218,22 @@ class PreconditionedGD(Solver):
         )
         last = tuned.LAST_CURVATURE_OF_COUNTS if counts else tuned.LAST_CURVATURE
         # Where means are small the curvature grows as the exponential of scores does.
-        grows = np.array(counts) if counts else curvatures_at_start(problem) < tuned.GROWING
-        longest = np.where(grows, tuned.LONGEST_MOVE, inf)
+        rare = problem.loss.n_scores == 1 and curvature_at_start(problem) < tuned.GROWING
+        longest = tuned.LONGEST_MOVE if counts or rare else inf
         assumed, falls = tuned.FIRST_CURVATURE, np.geomspace(1.0, last, steps)
         for t in range(steps):
             g = task.gradient(w)
             if t:
                 of_move = float(np.sum(curvature * pace**2)) or 1.0
                 measured = float(np.sum((g - late[-1][1]) * pace)) / of_move
-                back = float(np.sum(g * pace)) / (task.noise * (float(np.linalg.norm(pace)) or 1.0))
-                if back > tuned.AGREEMENT:
-                    # The latest step went too far, as curvature has grown on the way.
-                    pace = np.zeros_like(w)
-                else:
-                    measured *= tuned.MEASURED_CURVATURE
-                assumed = min(tuned.MOST_CURVATURE, max(falls[t], measured))
+                assumed = min(
+                    tuned.MOST_CURVATURE, max(falls[t], tuned.MEASURED_CURVATURE * measured)
+                )
             late.append((w, g))
             stretch = 1 / (assumed * curvature + slowest)
             pace = momentum * pace - stretch * g
-            moved = np.sqrt(np.sum(moments.reshape(shape) * pace**2, axis=0))
-            pace = np.where(moved > longest, longest / np.maximum(moved, 1e-300), 1.0) * pace
+            moved = sqrt(float(np.sum(moments.reshape(shape) * pace**2)))
+            pace *= longest / max(moved, longest) if longest < inf else 1.0
             w = w + pace
         if not self.average:
             return task.axes.back(w)
