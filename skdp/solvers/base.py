@@ -276,7 +276,7 @@ class Solver(Hyperparameters, ABC):
         return None
 
     def from_nearby(self, mu: float) -> Self:
-        """The same solver with as many steps as a start needs that is nearly the solution.
+        """A copy that takes only as many steps as it needs from a start near the solution.
 
         Parameters
         ----------
