@@ -337,7 +337,7 @@ class ColumnRanges(Stage):
 
     @classmethod
     def wanted(cls, case: Case) -> Self | None:
-        """None where all are known, or penalty or solver are about the user's units."""
+        """None where all ranges are known, or where penalty or solver need the user's units."""
         problem, model = case.problem, case.model
         columns = model._unknown_columns
         if not columns or not case.central or problem.bounds.feature_bound is not None:

@@ -114,8 +114,8 @@ class PreconditionedGD:
     # Most steps, and how many times as many huge budgets take.
     MOST_STEPS, MOST_STEP_GROWTH = 24, 50.0
     # In coordinates of known moments: steps for two balanced classes and for several, a unit of how
-    # far apart moments are; and for rare classes and counts. Scores of several that are told apart
-    # well bend the loss so differently that fewer steps lose up to .002 of log-loss.
+    # far apart moments are; and for rare classes and counts. Where several classes are easy to
+    # tell apart the loss bends so differently by direction that fewer steps lose up to .002 of it.
     STEPS_OF_TWO, STEPS_OF_SEVERAL, STEPS_OF_RARE = 5.5, 12.0, 12.0
     # Steps from a solution of a sample of the rows, at budgets up to mu = 2.
     STEPS_FROM_NEARBY = 3
