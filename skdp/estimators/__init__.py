@@ -21,11 +21,13 @@ from .stages import (
     ClassCounts,
     Coordinates,
     DataNorm,
+    Pilot,
     ScoreScale,
     Solve,
     Stage,
     TargetMean,
     TotalWeight,
+    drawn,
 )
 from .svm import DPSVMClassifier
 
@@ -43,6 +45,7 @@ __all__ = [
     "DPSVMClassifier",
     "DataNorm",
     "EarlierModel",
+    "Pilot",
     "PrivateLinearModel",
     "ScoreScale",
     "Solve",
@@ -52,6 +55,7 @@ __all__ = [
     "choose",
     "choose_for_stream",
     "choose_preconditioner",
+    "drawn",
     "load_checkpoint",
     "private_data_norm",
     "private_target_bounds",

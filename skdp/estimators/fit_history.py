@@ -252,7 +252,7 @@ class EarlierModel:
         if released is not None and progress is not None and progress.same(model, "precondition"):
             row_map = released.row_map
         if row_map is not None:
-            # The rows of another fit may be others, at which it has to look itself.
+            # This fit may be about other rows, and so has to look at coordinates itself.
             row_map = replace(row_map, blur=inf)
         if released is not None and getattr(model, "class_weight", None) == "balanced":
             intercept = released.intercept

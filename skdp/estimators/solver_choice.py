@@ -249,7 +249,7 @@ def in_few_steps(
     if not isinstance(preconditioner, Whitening):
         return None
     if problem.loss.n_scores == 1:
-        # How many are enough was measured for two classes alone.
+        # That half of the steps are enough was measured for two classes alone.
         follows = follows and problem.loss.log_odds
         return PreconditionedGD(follows=follows), "few steps, as far as noise and rows let them go"
     if not preconditioner.resolves(problem, mu):

@@ -39,7 +39,9 @@ from ..solvers.defaults import Pilot as pilot
 from ..solvers.defaults import Stages as tuned
 from ..solvers.preconditioning import (
     Preconditioner,
+    Whitening,
     asks_for_counts,
+    curvatures_at_start,
     share_of_mean,
     share_of_rate,
     with_class_prior,
@@ -122,32 +124,35 @@ class Case:
 
     @cached_property
     def sample(self) -> int | None:
-        """Number of rows that tell as much as a fit needs before its last steps; None if all do.
+        """Number of rows in the sample that a fit starts on; None if it asks all rows throughout.
 
-        Of single rows without weights, for a solver that ``'auto'`` chooses, and not where classes
-        have weights.
+        Only classifiers, and regressions of one target without a penalty, with the default solver
+        and coordinates start on a sample, on large tables whose rows are the privacy units and have
+        no weights, nor have their classes.
         """
         problem, model = self.problem, self.model
-        simple = self.unit is PrivacyUnit.ROW and not self.weighted and not model._weighs_classes
+        alike = self.unit is PrivacyUnit.ROW and not self.weighted and not model._weighs_classes
         anew = self.origin is None and self.found is None and not self.block
         by_default = self.asked == "auto" and model.precondition == "auto"
         regression = problem.loss.squared and problem.loss.n_scores == 1
         known = problem.loss.log_odds or (regression and not np.any(problem.penalty.root))
-        if not (simple and anew and by_default and self.central and known):
+        if not (alike and anew and by_default and self.central and known):
             return None
         if problem.tied_to_coordinates or problem.wide:
             return None
         n, p = problem.n_samples, problem.n_rows
         if n * p < pilot.LEAST_ENTRIES:
             return None
-        told = pilot.EVIDENCE * p**1.5 * max(1, problem.loss.n_scores - 1)
-        told /= min(self.mu, pilot.MOST_MU)
-        m = ceil(max(told, n / pilot.LARGEST_RATIO))
-        return m if m * pilot.LEAST_RATIO <= n else None
+        enough = pilot.EVIDENCE * p**1.5 * max(1, problem.loss.n_scores - 1)
+        enough /= min(self.mu, pilot.MOST_MU)
+        m = ceil(max(enough, n / pilot.LARGEST_RATIO))
+        smaller = m * pilot.LEAST_RATIO <= n
+        # More features than are whitened are too many for the few steps that come after.
+        return m if smaller and Whitening().resolves(problem.of_sample(m), self.mu) else None
 
     @property
     def asked_first(self) -> Problem:
-        """The problem of the rows that are asked before the last steps."""
+        """The problem of the sample that the fit starts on, or of all rows if there is none."""
         return self.problem.of_sample(self.sample)
 
     @property
@@ -199,7 +204,7 @@ class FitState:
         Number of rows or units, or the total weight of weighted ones as a number of rows of the
         largest weight.
     sample : ndarray of shape (m,), optional
-        Positions of the rows that are asked before the last steps, if these are not all.
+        Positions of the rows that the fit starts on. None asks all rows.
     """
 
     model: PrivateLinearModel
@@ -237,11 +242,11 @@ class FitState:
 
     @property
     def n_asked(self) -> int:
-        """Number of rows that are asked before the last steps, counted as ``n_samples``."""
+        """Number of rows that the fit starts on: those of the sample, or else ``n_samples``."""
         return self.n_samples if self.sample is None else len(self.sample)
 
     def first(self, oracle: Oracle) -> Oracle:
-        """Oracle for the rows that are asked before the last steps."""
+        """Oracle for the rows that the fit starts on."""
         return oracle if self.sample is None else oracle.on_sample(self.sample)
 
 
@@ -335,7 +340,7 @@ class ColumnRanges(Stage):
 
     @classmethod
     def wanted(cls, case: Case) -> Self | None:
-        """None where all are known, or penalty or solver are about the user's units."""
+        """None where all ranges are known, or where penalty or solver need the user's units."""
         problem, model = case.problem, case.model
         columns = model._unknown_columns
         if not columns or not case.central or problem.bounds.feature_bound is not None:
@@ -505,6 +510,9 @@ class Coordinates(Stage):
         """State the problem in the coordinates, from those of the earlier model if it has some."""
         known = None if fit.origin is None else fit.origin.coordinates(fit.bounds)
         problem = fit.problem.of_sample(fit.n_asked)
+        first = fit.plan.stage(Pilot)
+        if first is not None and not first.tells(problem, self.preconditioner, oracle.budget.mu):
+            fit.sample, problem = None, fit.problem
         asked = fit.first(oracle).for_problem(problem)
         found = self.preconditioner.prepare(problem, asked, fit.rng, known)
         fit.problem = found.of_sample(fit.n_samples)
@@ -599,10 +607,12 @@ class TargetMean(Stage):
 
 @dataclass(frozen=True)
 class Pilot(Stage):
-    """A first solution, of a sample of the rows, from which few steps over all rows are left.
+    """A first solution from a sample of the rows, after which few steps over all rows are left.
 
-    A step need not be more precise than its start is near. With m of n rows the first solution errs
-    by about ``sqrt(n / m)`` times what all rows leave open, which a few steps make up for.
+    The solution of m out of n rows is off by about ``sqrt(n / m)`` times the error that all rows
+    leave, which a few steps make up for. There is no first solution if the frequencies of the
+    classes have shown that one is too rare for a sample; then the solver takes all of its steps
+    over all rows.
 
     Parameters
     ----------
@@ -626,15 +636,39 @@ class Pilot(Stage):
             return None
         return cls(pilot.SHARE, solver, case.sample)
 
+    def tells(self, problem: Problem, preconditioner: Preconditioner, mu: float) -> bool:
+        """False if released frequencies show that a class has too few rows in the sample.
+
+        Parameters
+        ----------
+        problem : Problem
+            Of the sample, with the frequencies of the classes.
+        preconditioner : Preconditioner
+            Whose coordinates are made from it.
+        mu : float
+            Gaussian-DP parameter of the budget that is left.
+        """
+        if not problem.loss.log_odds:
+            return True
+        if problem.loss.n_scores > 1:
+            return bool(curvatures_at_start(problem).min() >= pilot.LEAST_CURVATURE)
+        fewer = problem.of_sample(round(self.n_samples / pilot.ROWS_TO_SPARE))
+        return preconditioner.resolves(fewer, mu)
+
     def run(self, fit: FitState, oracle: Oracle) -> None:
-        """Solve the problem of the sample, and start at its solution."""
+        """Solve the problem of the sample, if it still is one, and start at its solution."""
+        if fit.sample is None:
+            return
         problem = fit.problem.of_sample(fit.n_asked)
         asked = fit.first(oracle).for_problem(problem).within(oracle.budget.fraction(self.share))
         found = self.solver.solve(problem, asked, fit.rng)
         fit.problem = replace(fit.problem, initial=found.w)
 
     def __str__(self) -> str:
-        return f"a first solution from {self.n_samples:,} of the rows, {self.share:.0%} of the rest"
+        words = (
+            f"a first solution from {self.n_samples:,} of the rows, {self.share:.0%} of the rest"
+        )
+        return f"{words}, unless a class is rare" if self.solver.descends else words
 
 
 @dataclass(frozen=True)
@@ -662,7 +696,10 @@ class Solve(Stage):
         if scale is not None:
             kept = scale.temperature.kept(fit.problem)
             asked = asked.within(oracle.budget.fraction(1 - kept))
-        fit.solution = self.solver.solve(fit.problem, asked, fit.rng)
+        first = fit.plan.stage(Pilot)
+        # Without the first solution that was planned, few steps are not enough.
+        solver = self.solver if first is None or fit.sample is not None else first.solver
+        fit.solution = solver.solve(fit.problem, asked, fit.rng)
 
 
 @dataclass(frozen=True)
@@ -711,18 +748,22 @@ class ScoreScale(Stage):
 
 
 def drawn(n: int, m: int, rng: np.random.Generator) -> np.ndarray:
-    """Positions of a sample of rows, in short runs at random places, in increasing order.
+    """Positions of a random sample of the rows, in increasing order.
 
-    Runs are read as fast as whole tables, and are many enough for tables in any order.
+    Rows that follow each other are drawn together, in short runs, which are read as fast as whole
+    tables. There are so many runs that each part of a sorted table has its share of them.
 
     Parameters
     ----------
-    n, m : int
-        Number of rows, and how many of them are drawn, up to a run.
+    n : int
+        Number of rows; the last ones, fewer than a run, are never drawn.
+    m : int
+        Number of rows to be drawn, rounded up to whole runs as far as there are such.
     rng : Generator
         Public randomness.
     """
-    runs = rng.choice(n // pilot.RUN, size=-(-m // pilot.RUN), replace=False, shuffle=False)
+    whole, wanted = n // pilot.RUN, ceil(m / pilot.RUN)
+    runs = rng.choice(whole, size=min(wanted, whole), replace=False, shuffle=False)
     starts = np.sort(runs) * pilot.RUN
     return (starts[:, None] + np.arange(pilot.RUN)).ravel()
 

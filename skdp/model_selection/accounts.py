@@ -79,7 +79,7 @@ class SearchAccount:
 
     @property
     def trial_delta(self) -> float:
-        """The delta of a trial without a rule; others have none of their own."""
+        """The delta of a trial if there is no rule; 0 if there is, whose total needs none."""
         return 0.0 if self.rule is not None else self.delta / self._expected * _SAFE
 
     @property

@@ -178,12 +178,17 @@ class Oracle(ABC):
 
     @final
     def on_sample(self, positions: np.ndarray) -> Self:
-        """An oracle with the same ledger that asks about a sample of the rows alone.
+        """An oracle with the same ledger that asks about a public sample of the rows alone.
 
-        The positions of these increase. They are public and must not depend on rows, each of which
-        is a privacy unit. A row adds as much to a sum over the sample as to one over all rows, or
-        nothing, so that sensitivities hold as they are (theorem S3 of
-        ``docs/proofs/subsampling.md``). The problem says what means are divided by.
+        A row adds to a sum over the sample what it adds to one over all rows, or nothing, so that
+        sensitivities hold as they are (theorem S3 of ``docs/proofs/subsampling.md``). Means are
+        divided by the number of rows that the problem states.
+
+        Parameters
+        ----------
+        positions : ndarray of int of shape (m,)
+            Positions of the rows in the table, in increasing order. They are public: they may
+            depend on answers, but not on rows otherwise. Each row is a privacy unit.
         """
         other = copy.copy(self)
         other._positions = np.array(positions)
@@ -694,18 +699,18 @@ class Oracle(ABC):
 
     @final
     def _of(self, rows: RowStore) -> RowStore:
-        """The rows that are asked: all, or the sample."""
+        """The rows that queries are about: the sample, or all of these."""
         return rows if self._positions is None else rows.sample(self._positions)
 
     @final
     def _passed_to(self, inner: Oracle) -> Oracle:
-        """Another oracle, asking the same rows as this one."""
+        """Another oracle, restricted to the rows that this one asks about."""
         return inner if self._positions is None else inner.on_sample(self._positions)
 
     @property
     @final
     def _sample(self) -> tuple[np.ndarray, ...]:
-        """The positions of the sample, for transcripts; nothing if all rows are asked."""
+        """The positions of the sample, for transcripts; empty if queries are about all rows."""
         return () if self._positions is None else (self._positions,)
 
     @final

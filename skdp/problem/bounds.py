@@ -198,7 +198,7 @@ class RowBounds:
 
     @cached_property
     def mixed_features(self) -> int:
-        """Number of features that a coordinate may be made of; 0 if each is made of its own."""
+        """Number of features that a coordinate may combine; 0 if each is one scaled feature."""
         row_map = self.row_map
         return row_map.scale.size if row_map is not None and row_map.mixes else 0
 
@@ -230,8 +230,8 @@ class RowMap:
         Coordinate, below that of any row of the matrix, that each feature is added to; every
         coordinate occurs. None adds none to another.
     blur : float, default=inf
-        About the largest relative error of second moments, in any direction there, that noise has
-        left.
+        Relative error, about, that noise has left in second moments of the mapped rows, in the
+        direction where it is largest; infinite if it is unknown.
 
     Guarantees
     ----------

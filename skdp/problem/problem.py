@@ -287,7 +287,7 @@ class Problem:
         return replace(self, n_samples=self.actual_rows, actual_rows=None, penalty=penalty)
 
     def of_sample(self, n_samples: int | None) -> Problem:
-        """A copy about so many of the rows, which asks for the same solution; itself for None."""
+        """A problem of the same solution about a sample of so many rows; itself for None."""
         if n_samples is None or n_samples == self.n_samples:
             return self
         return replace(self, n_samples=n_samples)

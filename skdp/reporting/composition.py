@@ -177,9 +177,9 @@ def common_unit(receipts: Sequence[Receipt]) -> PrivacyUnit:
 
 @dataclass(frozen=True)
 class _Receipt:
-    """Receipt of one part; without events its whole budget, as long as the part goes on.
+    """Receipt of one part of a stream; while the part goes on, its whole budget and no events.
 
-    Events do not name the part: what it is said to be grows as parts are folded.
+    Events do not name the part, since folding changes the positions that it stands for.
     """
 
     part: Part

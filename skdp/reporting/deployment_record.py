@@ -70,5 +70,5 @@ def deployment_record(facts: Mapping[str, Any]) -> str:
     }
     whole = {"url_slug": _YOURS, "status": "Draft", "tier": 3, "deployment": deployment}
     text = json.dumps(whole, indent=2, ensure_ascii=False)
-    # 1e-05 is a text in YAML, for want of a point.
+    # YAML takes 1e-05 for a text, as it has no decimal point.
     return re.sub(r'^( *"\w+": \d+)e', r"\1.0e", text, flags=re.MULTILINE) + "\n"

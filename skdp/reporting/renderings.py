@@ -47,5 +47,5 @@ def _plain(text: str) -> str:
     """Text in which nothing is Markdown: names of steps may hold anything."""
     for mark in "\\`*<>|":
         text = text.replace(mark, f"\\{mark}")
-    # Links and images; other brackets are text.
+    # What would start the address of a link or an image; other brackets are text.
     return " ".join(text.split()).replace("](", "]\\(")

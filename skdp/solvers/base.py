@@ -276,7 +276,7 @@ class Solver(Hyperparameters, ABC):
         return None
 
     def from_nearby(self, mu: float) -> Solver | None:
-        """Solver of few steps for a start that is nearly the solution; None if it has none.
+        """A copy that takes only as many steps as a start near the solution needs, or None.
 
         Parameters
         ----------

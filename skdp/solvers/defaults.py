@@ -120,8 +120,8 @@ class PreconditionedGD:
     # Most steps, and how many times as many huge budgets take.
     MOST_STEPS, MOST_STEP_GROWTH = 24, 50.0
     # In coordinates of known moments: steps for two balanced classes and for several, a unit of how
-    # far apart moments are; and for rare classes and counts. Scores of several that are told apart
-    # well bend the loss so differently that fewer steps lose up to .002 of log-loss.
+    # far apart moments are; and for rare classes and counts. Where several classes are easy to
+    # tell apart the loss bends so differently by direction that fewer steps lose up to .002 of it.
     STEPS_OF_TWO, STEPS_OF_SEVERAL, STEPS_OF_RARE = 5.5, 12.0, 12.0
     # Steps from a solution of a sample of the rows, at budgets up to mu = 2.
     STEPS_FROM_NEARBY = 3
@@ -739,16 +739,22 @@ class Pilot:
     Set on simulated rows with ill-conditioned features; measured by defaults.py and out_of_core.py.
     """
 
-    # Rows times mu of the sample, in units of p^1.5 and of further classes; larger budgets leave as
-    # many rows, as what these tell is then what limits it.
+    # Rows of the sample times mu, in units of p^1.5 and of the number of classes beyond the first.
+    # Beyond the second mu, by which noise is small, it has as many rows as at that: their number is
+    # then what limits it.
     EVIDENCE, MOST_MU = 250.0, 0.5
-    # Rows for each one in the sample: there is none from which less is gained than by the first,
-    # and it is not smaller than by the second.
+    # Rows of the table for each in the sample: if they are fewer than the first, which would save
+    # little time, there is no sample, and they are at most the second.
     LEAST_RATIO, LARGEST_RATIO = 5, 64
     # Entries of a table over which a pass takes no time worth saving.
     LEAST_ENTRIES = 1 << 21
-    # Share of mu^2 for it, of what coordinates leave.
+    # Share of the first solution in the mu^2 that coordinates leave.
     SHARE = 0.5
+    # What the frequencies of the classes have to be for it. Of two classes: how many times as many
+    # rows the sample has as would tell all directions apart. Of several, which share the pace of
+    # steps: the curvature of the rarest class, in units of that of balanced ones. Set on simulated
+    # rows, two classes with .1 to 2 % positives and three with one of 1 to 7 %.
+    ROWS_TO_SPARE, LEAST_CURVATURE = 2.0, 0.25
     # Rows that are drawn together.
     RUN = 32
 

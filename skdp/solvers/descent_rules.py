@@ -65,11 +65,11 @@ def descent_rule(
     this at a constant, capped by what the steps can cover stably. Small budgets thus stop early,
     which acts like a ridge. At budgets so large that hardly any privacy is left (mu > 2) the clip
     tends to the Lipschitz constant and steps grow in number and momentum, towards the solution
-    without privacy, more so in the user's coordinates. Of an oscillation that momentum has caused
-    ``exp(-m / 2)`` is left after m of its memories, ``1 / (1 - momentum)`` steps each. Where noise
-    is less than what is borne, because steps cannot cover more, there are as many more of them as
-    let it fall with the noise. A default clip leaves labels out where :func:`blind_for_labels` says
-    so; a clip that is given stays one that depends on them.
+    without privacy, more so in the user's coordinates. An oscillation that momentum has caused
+    falls to ``exp(-m / 2)`` within ``m / (1 - momentum)`` steps. Where noise is below that
+    constant, because steps cannot cover more, steps are added until the oscillation has fallen by
+    as much. A default clip leaves labels out where :func:`blind_for_labels` says so; a clip that is
+    given stays one that depends on them.
     """
     family = _family(problem)
     growth = max(1.0, mu / 2)

@@ -331,11 +331,11 @@ class _Task:
 
 @dataclass(frozen=True, eq=False)
 class _Axes:
-    """Axes of the ridge, along each of which it has one curvature, in place of coordinates.
+    """Principal axes of the ridge penalty, along which steps are made in place of coordinates.
 
-    Noise, and moments of white rows, are alike in all of them. Without them a ridge that is strong
-    in one direction would be about as steep along each coordinate, and all steps as short as it
-    needs.
+    Along each axis the ridge has a curvature of its own, which sets the step there. Along
+    coordinates a ridge that is strong in a single direction would be steep in all of them, and all
+    steps would have to be short. Noise and moments of white rows are the same along any axes.
 
     Parameters
     ----------
@@ -353,7 +353,7 @@ class _Axes:
         """Axes of the penalty of a problem, whose curvature counts by a weight."""
         root, directions = np.asarray(problem.penalty.root), None
         if root.ndim == 2:
-            # Of the root, not of its square, in which small curvatures drown in rounding.
+            # By the root itself: in its square small curvatures would drown in rounding.
             rows, columns = root.shape
             _, root, directions = np.linalg.svd(root, full_matrices=rows < columns)
         lengths = np.zeros(problem.n_rows)
@@ -361,11 +361,11 @@ class _Axes:
         return cls(directions, weight * np.square(lengths))
 
     def turned(self, w: np.ndarray) -> np.ndarray:
-        """Entries along the axes of what is given in the coordinates of the problem."""
+        """Entries along the axes, of a point or gradient in coordinates of the problem."""
         return w if self.directions is None else self._times(self.directions, w)
 
     def back(self, w: np.ndarray) -> np.ndarray:
-        """Coordinates of the problem for entries along the axes."""
+        """Coordinates of the problem, of a point that is given along the axes."""
         return w if self.directions is None else self._times(self.directions.T, w)
 
     def _times(self, matrix: np.ndarray, w: np.ndarray) -> np.ndarray:

@@ -21,9 +21,10 @@ from skdp import (
     DPQuantileRegressor,
     DPSVMClassifier,
 )
+from skdp.estimators import Pilot
 from skdp.privacy.rows import Chunks
 from skdp.problem.constraints import L2Ball
-from skdp.solvers import GD
+from skdp.solvers import GD, defaults
 from skdp.testing import record_fit, replay_fit
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.SeededNoiseWarning")
@@ -179,11 +180,12 @@ def test_replay_on_garbage_publishes_the_same(model, data):
     ids=lambda value: getattr(value, "__name__", str(value)),
 )
 def test_replay_of_a_fit_that_starts_on_a_sample_publishes_the_same(model, data, monkeypatch):
-    monkeypatch.setattr("skdp.solvers.defaults.Pilot.LEAST_ENTRIES", 0)
-    monkeypatch.setattr("skdp.solvers.defaults.Pilot.EVIDENCE", 25.0)
+    monkeypatch.setattr(defaults.Pilot, "LEAST_ENTRIES", 0)
+    # Of so few rows a fifth is enough here.
+    monkeypatch.setattr(defaults.Pilot, "EVIDENCE", 25.0)
     check_replay(model.set_params(epsilon=30.0, random_state=0), *data())
-    (first,) = (s for s in model.plan_.stages if s.purpose.endswith("from a sample of the rows"))
-    assert first.n_samples < model.plan_.n_samples / 4
+    assert model.plan_.stage(Pilot).n_samples < model.plan_.n_samples / 4
+    assert Pilot.purpose in {event.purpose for event in model.privacy_ledger_}
 
 
 @pytest.mark.parametrize(

@@ -206,8 +206,8 @@ def counted(values: np.ndarray, edges: np.ndarray, weights: np.ndarray | None) -
 
 
 def tallied(cells: np.ndarray, size: int, weights: np.ndarray | None) -> np.ndarray:
-    """Numbers of rows, or their weights, in each of so many cells; floats."""
-    # Of weights of no entries at all they would be whole numbers.
+    """Number of rows, or their weight, in each of so many cells; floats."""
+    # Without any rows bincount returns integers.
     return np.bincount(cells, weights, minlength=size).astype(np.float64, copy=False)
 
 

@@ -93,9 +93,9 @@ class RowStore(ABC):
 
     @final
     def sample(self, positions: np.ndarray) -> RowStore:
-        """A store of the rows at these positions, which are public; the latest one is kept.
+        """A store of the rows at these public positions, kept until another sample is asked for.
 
-        They increase, so that a row is in the sample once or not at all.
+        Positions have to increase, so that no row is in the sample twice.
         """
         if self._sample is None or not np.array_equal(self._sample[0], positions):
             ends = np.array([-1, *positions, self.n_samples], dtype=np.intp)
@@ -288,7 +288,7 @@ class ResidentRows(BlockStore):
         if self.units is not None:
             return super()._taken(positions)
         weights = None if self.weights is None else self.weights[positions]
-        # In memory, also if they come from a file.
+        # Copied into memory, even if they lie in a file.
         X = _taken(self.X, positions)
         X = np.asarray(X) if isinstance(X, np.ndarray) else X
         return type(self)(X, self.y[positions], weights)
@@ -441,7 +441,7 @@ class _BlocksAsRead(BoundedRows):
 def _of_marked(
     kernel: BlockKernel,
 ) -> Callable[[tuple[_KeptBlock, np.ndarray], Scratch], np.ndarray]:
-    """The kernel of what is marked of a block, which alone is loaded."""
+    """A kernel for pairs of a block and positions in it, of which it loads only those rows."""
     return lambda block, scratch: block[0].ask(scratch, kernel, block[1])
 
 
@@ -511,9 +511,9 @@ def bounded_block(
 
 
 def with_marks(blocks: Iterable[Block], marked: np.ndarray) -> Iterator[tuple[Block, np.ndarray]]:
-    """Blocks in their order, each with the positions in it of what is marked.
+    """Blocks in their order, each with the positions of its marked rows.
 
-    There is a mark for each row, or for each privacy unit where blocks say whose their rows are.
+    There is a mark for each row, or for each privacy unit where blocks say whose each row is.
     """
     start = 0
     for block in blocks:

@@ -19,7 +19,7 @@ from .score_cache import ScoreCache, times_rows
 
 Rows: TypeAlias = np.ndarray | sp.csr_array | sp.csr_matrix
 Sparse = TypeVar("Sparse", sp.csr_array, sp.csc_array)
-# A sum over the rows of a block.
+# A function that adds up something over the rows of a block.
 BlockKernel: TypeAlias = Callable[["BoundedBlock"], np.ndarray]
 
 # Norms up to this can be computed and used in double precision without overflow.
@@ -259,7 +259,7 @@ class BoundedBlock:
         self._signed = bounds.nonnegative and not (
             self._scaling is None and _entries(raw.X).min(initial=0.0) >= 0
         )
-        # At most one, for all copies of these rows, whichever is asked first.
+        # Empty or one entry, which the first copy of these rows that needs it makes for all.
         self._found: list[Lengths] = []
         if bounds.row_map is None:
             norms = with_constant(np.minimum(norms, limit), self.constant, limit)
@@ -279,7 +279,7 @@ class BoundedBlock:
 
     @property
     def lengths(self) -> Lengths:
-        """Bounds on the norms of the rows, and what follows from them."""
+        """Bounds on the norms of the rows, and on derivatives by them."""
         return self._found[0]
 
     @property
@@ -665,7 +665,7 @@ def lengths_of(X: Rows) -> np.ndarray:
     """Norms (l2) of rows, each summed up by itself, whatever its place."""
     if not isinstance(X, np.ndarray):
         return row_norms(X)
-    # As scikit-learn's, which asks first what kind of array it is, as long as this takes.
+    # row_norms does the same, but its checks of the array take as long again.
     both = _accompanied(X)
     return np.asarray(np.sqrt(np.einsum("ij,ij->i", both, both)))[: len(X)]
 
@@ -768,7 +768,7 @@ def _tamed(X: Rows, huge: np.ndarray, limit: float) -> Rows:
 
 
 class Lengths:
-    """Bounds on the norms of a run of rows, and the latest ones on derivatives that follow.
+    """Bounds on the norms of a run of rows, and the latest bounds on derivatives made of them.
 
     Queries with the same clip ask for the same bounds, one after the other.
 
@@ -795,18 +795,18 @@ class Lengths:
         return latest[2]
 
     def taken(self, chosen: np.ndarray | slice) -> Lengths:
-        """Lengths of some of the rows, which keep what follows for themselves."""
+        """Lengths of some of the rows, as yet without bounds on derivatives."""
         shrink = None if self.shrink is None else self.shrink[chosen]
         return Lengths(self.norms[chosen], shrink)
 
     def shortened(self, longest: float) -> Lengths:
-        """Norms rounded up, and factors down, to single precision, if it has room for the norms."""
+        """A copy in single precision, norms rounded up and factors down, if none is too large."""
         if longest > LARGEST_SINGLE:
             return Lengths(self.norms, self.shrink)
         shrink = None if self.shrink is None else rounded_down(self.shrink)
         return Lengths(rounded_up(self.norms), shrink)
 
     def widened(self) -> Lengths:
-        """Norms and factors in double precision, with nothing kept that follows from them."""
+        """A copy in double precision, as yet without bounds on derivatives."""
         shrink = None if self.shrink is None else widened(self.shrink)
         return Lengths(widened(self.norms), shrink)

@@ -151,7 +151,7 @@ class DaskRows(RowStore):
     def _taken(self, positions: np.ndarray) -> RowStore:
         if self.unit is not PrivacyUnit.ROW:
             return super()._taken(positions)
-        # On the workers, where they lie.
+        # The sample stays on the workers, where its rows lie.
         other = DaskRows.__new__(DaskRows)
         vars(other).update(vars(self), _view=None, _sample=None)
         other._tasks, other.n_samples = self._tasks.sampled(positions), len(positions)

@@ -101,7 +101,7 @@ class MappedBlock(BoundedBlock):
 
     @property
     def kept(self) -> Lengths | None:
-        """Lengths that are kept of many rows until the next query, if they have been taken."""
+        """Lengths in short form, to be kept between queries; None as long as nobody needed any."""
         longest = max(self._map.norm, self.constant)
         return self._found[0].shortened(longest) if self._found else None
 

@@ -165,11 +165,11 @@ def shared(partitions: Opened, numbered: list[NumberedUnits]) -> Opened:
 
 @_on_worker
 def features_of(X: _Each, partitions: Opened, chosen: list[np.ndarray]) -> list[Any]:
-    """Features of some rows of each partition, by their positions in it, copied."""
+    """Copies of the features of some rows of each partition, by their positions in it."""
     out = []
     for features, partition, own in zip(X, partitions, chosen, strict=True):
         made = _made(features)
-        # Refused unless they are still those that were opened.
+        # Raises if rows have changed since they were opened.
         partition.blocks(made)
         out.append(as_rows(made, finite=False)[own])
     return out
@@ -177,7 +177,7 @@ def features_of(X: _Each, partitions: Opened, chosen: list[np.ndarray]) -> list[
 
 @_on_worker
 def sampled(X: list[Any], partitions: Opened, chosen: list[np.ndarray]) -> Opened:
-    """Partitions of some of the rows, whose features have been copied."""
+    """Partitions of some rows of each partition, of whose features X holds copies."""
     out = []
     for features, partition, own in zip(X, partitions, chosen, strict=True):
         y, weights = partition.part.y[own], partition.part.weights

@@ -26,8 +26,8 @@ from .threads import PairwiseSum, total
 # Entries of small sites that are handled at once, so that they stay in cache.
 _BUNCH_ENTRIES = 1 << 17
 
-# Derivatives of rows with these bounds, targets and weights, at these scores; the last are their
-# positions in the order of the sites. Features of the rows may be missing.
+# A function that returns the derivatives of the rows of a block, which may lack their features, at
+# given scores. Its last argument are the positions of the rows in the order of the sites.
 SiteKernel = Callable[[BoundedBlock, np.ndarray, np.ndarray], np.ndarray]
 
 

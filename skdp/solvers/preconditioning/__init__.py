@@ -1,7 +1,12 @@
 """Preconditioning: a private stage before the solver, one kind a file."""
 
 from .base import Preconditioner
-from .class_frequencies import asks_for_counts, balancing_offset, with_class_prior
+from .class_frequencies import (
+    asks_for_counts,
+    balancing_offset,
+    curvatures_at_start,
+    with_class_prior,
+)
 from .frequency_scaling import FrequencyScaling
 from .iterative_whitening import IterativeWhitening
 from .target_mean import share_of_mean, share_of_rate, with_mean_rate, with_target_mean
@@ -16,6 +21,7 @@ __all__ = [
     "WideWhitening",
     "asks_for_counts",
     "balancing_offset",
+    "curvatures_at_start",
     "share_of_mean",
     "share_of_rate",
     "whitened_mean_square",
