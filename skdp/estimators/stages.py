@@ -510,8 +510,7 @@ class Coordinates(Stage):
         """State the problem in the coordinates, from those of the earlier model if it has some."""
         known = None if fit.origin is None else fit.origin.coordinates(fit.bounds)
         problem = fit.problem.of_sample(fit.n_asked)
-        first = fit.plan.stage(Pilot)
-        if first is not None and not first.tells(problem, self.preconditioner, oracle.budget.mu):
+        if fit.sample is not None and not Pilot.tells(problem):
             fit.sample, problem = None, fit.problem
         asked = fit.first(oracle).for_problem(problem)
         found = self.preconditioner.prepare(problem, asked, fit.rng, known)
@@ -636,24 +635,11 @@ class Pilot(Stage):
             return None
         return cls(pilot.SHARE, solver, case.sample)
 
-    def tells(self, problem: Problem, preconditioner: Preconditioner, mu: float) -> bool:
-        """False if released frequencies show that a class has too few rows in the sample.
-
-        Parameters
-        ----------
-        problem : Problem
-            Of the sample, with the frequencies of the classes.
-        preconditioner : Preconditioner
-            Whose coordinates are made from it.
-        mu : float
-            Gaussian-DP parameter of the budget that is left.
-        """
-        if not problem.loss.log_odds:
-            return True
-        if problem.loss.n_scores > 1:
-            return bool(curvatures_at_start(problem).min() >= pilot.LEAST_CURVATURE)
-        fewer = problem.of_sample(round(self.n_samples / pilot.ROWS_TO_SPARE))
-        return preconditioner.resolves(fewer, mu)
+    @staticmethod
+    def tells(problem: Problem) -> bool:
+        """False if released frequencies show that a class has too few rows in a sample."""
+        classes = problem.loss.log_odds
+        return not classes or curvatures_at_start(problem).min() >= pilot.LEAST_CURVATURE
 
     def run(self, fit: FitState, oracle: Oracle) -> None:
         """Solve the problem of the sample, if it still is one, and start at its solution."""
@@ -748,24 +734,20 @@ class ScoreScale(Stage):
 
 
 def drawn(n: int, m: int, rng: np.random.Generator) -> np.ndarray:
-    """Positions of a random sample of the rows, in increasing order.
+    """Positions of a sample of rows, all samples of this size alike, in increasing order.
 
-    Rows that follow each other are drawn together, in short runs, which are read as fast as whole
-    tables. There are so many runs that each part of a sorted table has its share of them.
+    So it does not matter where a row lies. Runs of rows would be read a little faster, but where
+    the order of a table follows from its rows, a row that is replaced moves the borders of all runs
+    between its old place and its new one.
 
     Parameters
     ----------
-    n : int
-        Number of rows; the last ones, fewer than a run, are never drawn.
-    m : int
-        Number of rows to be drawn, rounded up to whole runs as far as there are such.
+    n, m : int
+        Number of rows, and how many of them are drawn.
     rng : Generator
         Public randomness.
     """
-    whole, wanted = n // pilot.RUN, ceil(m / pilot.RUN)
-    runs = rng.choice(whole, size=min(wanted, whole), replace=False, shuffle=False)
-    starts = np.sort(runs) * pilot.RUN
-    return (starts[:, None] + np.arange(pilot.RUN)).ravel()
+    return np.sort(rng.choice(n, size=m, replace=False, shuffle=False))
 
 
 def columns_of_targets(bounds: RowBounds) -> list[int | None]:

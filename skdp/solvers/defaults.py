@@ -750,13 +750,10 @@ class Pilot:
     LEAST_ENTRIES = 1 << 21
     # Share of the first solution in the mu^2 that coordinates leave.
     SHARE = 0.5
-    # What the frequencies of the classes have to be for it. Of two classes: how many times as many
-    # rows the sample has as would tell all directions apart. Of several, which share the pace of
-    # steps: the curvature of the rarest class, in units of that of balanced ones. Set on simulated
-    # rows, two classes with .1 to 2 % positives and three with one of 1 to 7 %.
-    ROWS_TO_SPARE, LEAST_CURVATURE = 2.0, 0.25
-    # Rows that are drawn together.
-    RUN = 32
+    # Curvature at the share of each class, in units of that of balanced ones, below which one is too
+    # rare for a sample. Set on simulated rows, two classes with .1 to 7 % positives and three with
+    # one of 1 to 9 %.
+    LEAST_CURVATURE = 0.25
 
 
 class Stages:

@@ -98,7 +98,7 @@ class RowStore(ABC):
         Positions have to increase, so that no row is in the sample twice.
         """
         if self._sample is None or not np.array_equal(self._sample[0], positions):
-            ends = np.array([-1, *positions, self.n_samples], dtype=np.intp)
+            ends = np.concatenate([[-1], positions, [self.n_samples]]).astype(np.intp)
             if not positions.size or np.any(np.diff(ends) < 1):
                 raise ValueError(
                     f"{type(self).__name__} needs positions of rows that increase, from 0 to "
