@@ -321,4 +321,11 @@ def _without(rows: RowStore, left_out: np.ndarray) -> RowStore:
     make: Callable[..., RowStore] = SparseRows if rows.sparse else DenseRows
     weights = None if rows.weights is None else rows.weights[kept]
     units = None if rows.units is None else PrivacyUnits.of(rows.units.codes[kept])
-    return make(rows.X[kept], rows.y[kept], weights, units)
+    out = make(rows.X[kept], rows.y[kept], weights, units)
+
+    def sample(positions: np.ndarray) -> RowStore:
+        return _without(rows.sample(positions), np.flatnonzero(np.isin(positions, left_out)))
+
+    # A row that is left out leaves its place behind, and others keep theirs.
+    vars(out)["sample"] = sample
+    return out

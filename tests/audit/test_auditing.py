@@ -23,7 +23,7 @@ from skdp.privacy.queries import GradientQuery
 from skdp.privacy.rows import DenseRows
 from skdp.problem import Problem, RowBounds
 from skdp.problem.losses import Logistic
-from skdp.solvers import FTRL, GD
+from skdp.solvers import FTRL, GD, defaults
 
 X, LABELS = np.tile([1.0, 0.0], (4, 1)), np.array([0, 1, 0, 1])
 # Certain enough for all audits of honest estimators here.
@@ -192,6 +192,21 @@ def test_a_statistic_of_ones_own_is_taken():
 def test_what_makes_no_sense_is_refused(options, message):
     with pytest.raises(ValueError, match=message):
         audit(logistic(), X, LABELS, **options)
+
+
+@pytest.mark.parametrize("adjacency", ["replace_one", "zero_out"])
+def test_a_fit_that_starts_on_a_sample_is_not_refuted(adjacency, monkeypatch):
+    """A row that is left out leaves its place behind, so that others are in the sample as before."""
+    monkeypatch.setattr(defaults.Pilot, "LEAST_ENTRIES", 0)
+    monkeypatch.setattr(defaults.Pilot, "EVIDENCE", 40.0)
+    rng = np.random.default_rng(0)
+    rows, labels = rng.normal(size=(3_000, 2)), rng.integers(0, 2, 3_000)
+    model = DPLogisticRegression(
+        epsilon=5.0, delta=1e-5, data_norm=3.0, classes=[0, 1], adjacency=adjacency
+    )
+    found = audit(model, rows, labels, sees="queries", runs=1_000, confidence=SURE)
+    assert not found.refuted
+    assert found.epsilon > 0
 
 
 def test_so_is_what_has_no_meaning_under_zero_out():
