@@ -750,7 +750,7 @@ class Pilot:
     LEAST_ENTRIES = 1 << 21
     # Share of the first solution in the mu^2 that coordinates leave.
     SHARE = 0.5
-    # Curvature at the share of each class, in units of that of balanced ones, below which one is too
+    # Curvature at the share of a class, in units of that of balanced ones, below which it is too
     # rare for a sample. Set on simulated rows, two classes with .1 to 7 % positives and three with
     # one of 1 to 9 %.
     LEAST_CURVATURE = 0.25

@@ -196,7 +196,7 @@ def test_what_makes_no_sense_is_refused(options, message):
 
 @pytest.mark.parametrize("adjacency", ["replace_one", "zero_out"])
 def test_a_fit_that_starts_on_a_sample_is_not_refuted(adjacency, monkeypatch):
-    """A row that is left out leaves its place behind, so that others are in the sample as before."""
+    """A row that is left out leaves its place behind, so that others are in as before."""
     monkeypatch.setattr(defaults.Pilot, "LEAST_ENTRIES", 0)
     monkeypatch.setattr(defaults.Pilot, "EVIDENCE", 40.0)
     rng = np.random.default_rng(0)
