@@ -342,7 +342,7 @@ class DDA(Solver):
         return max(1, round(self.activation * self._n_sites(problem)))
 
     def _default_rounds(self, growth: float) -> int:
-        return ceil(tuned.SWEEPS * growth / self.activation)
+        return ceil(tuned.SWEEPS * sqrt(growth) / self.activation)
 
     def _schedule(self, problem: Problem, growth: float, rng: np.random.Generator) -> list[Round]:
         drawn = draw_rounds(
@@ -406,7 +406,7 @@ class Run:
         self._weight_of_penalty = 1.0 if isinf(lipschitz) else clip / lipschitz
         self._clip_norm = clip * problem.row_norm * problem.max_weight
         momentum = solver.momentum
-        self._momentum = 1 - (1 - tuned.MOMENTUM) / growth if momentum is None else momentum
+        self._momentum = tuned.MOMENTUM if momentum is None else momentum
         active = np.concatenate([r.active for r in schedule])
         self._counts = np.bincount(active, minlength=sites.n_sites)
         self._participation = active.size / len(schedule) / sites.n_sites
