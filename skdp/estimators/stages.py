@@ -145,8 +145,9 @@ class Case:
             return None
         enough = pilot.EVIDENCE * p**1.5 * max(1, problem.loss.n_scores - 1)
         enough /= min(self.mu, pilot.MOST_MU)
-        m = ceil(max(enough, n / pilot.LARGEST_RATIO))
-        smaller = m * pilot.LEAST_RATIO <= n
+        most = pilot.MOST_ENTRIES // p
+        m = ceil(max(enough, min(n / pilot.LARGEST_RATIO, most)))
+        smaller = m * pilot.LEAST_RATIO <= n and m <= most
         # More features than are whitened are too many for the few steps that come after.
         return m if smaller and Whitening().resolves(problem.of_sample(m), self.mu) else None
 

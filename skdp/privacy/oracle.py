@@ -658,6 +658,8 @@ class Oracle(ABC):
 
         All of them are paid for now; the plan says how many there will be.
         """
+        if self._positions is not None:
+            raise ValueError("Oracle.stream reads all rows in their order; ask it of all of them.")
         return self._open(StreamOpening(self._current(), plan, self._adjacency, spend))
 
     @final

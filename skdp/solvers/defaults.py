@@ -746,8 +746,9 @@ class Pilot:
     # Rows of the table for each in the sample: if they are fewer than the first, which would save
     # little time, there is no sample, and they are at most the second.
     LEAST_RATIO, LARGEST_RATIO = 5, 64
-    # Entries of a table over which a pass takes no time worth saving.
-    LEAST_ENTRIES = 1 << 21
+    # Entries of a table over which a pass takes no time worth saving; and of the largest sample, as
+    # it is copied into memory, half a gigabyte in single precision.
+    LEAST_ENTRIES, MOST_ENTRIES = 1 << 21, 1 << 27
     # Share of the first solution in the mu^2 that coordinates leave.
     SHARE = 0.5
     # Curvature at the share of a class, in units of that of balanced ones, below which it is too

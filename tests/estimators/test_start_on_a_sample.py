@@ -133,14 +133,17 @@ def test_entries_and_ratio_decide_from_which_size_on():
     def planned(n, d):
         return skdp.plan(classifier(epsilon=4.0), n, d).stage(Pilot)
 
-    # With one feature and an intercept the entries decide, and with 200 the rows for each of the
+    # With one feature and an intercept the entries decide, and with 100 the rows for each of the
     # sample, whose number goes by the columns.
     least = defaults.Pilot.LEAST_ENTRIES // 2
     assert planned(least, 1).n_samples <= least / defaults.Pilot.LARGEST_RATIO + 1
     assert planned(least - 1, 1) is None
-    enough = planned(50_000_000, 200).n_samples
-    assert planned(defaults.Pilot.LEAST_RATIO * enough, 200).n_samples == enough
-    assert planned(defaults.Pilot.LEAST_RATIO * enough - 1, 200) is None
+    enough = planned(30_000_000, 100).n_samples
+    assert planned(defaults.Pilot.LEAST_RATIO * enough, 100).n_samples == enough
+    assert planned(defaults.Pilot.LEAST_RATIO * enough - 1, 100) is None
+    # A sample has to have room in memory.
+    assert planned(10**10, 100).n_samples == defaults.Pilot.MOST_ENTRIES // 101
+    assert planned(10**10, 300) is None
     # Rows of more features than are whitened are asked for many steps.
     assert planned(10**9, 501) is None
 

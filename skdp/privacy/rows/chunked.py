@@ -36,10 +36,10 @@ class Chunks:
 
     The first pass validates the rows, before anything is spent. Where they have room within
     ``memory`` they are kept, as they came, and no later pass asks the source. Otherwise each pass
-    asks it for all chunks anew, and at most one is in memory; only what is small is kept, about 24
-    bytes a row, if that has room. If not, and always with ``privacy_unit=True``, each pass
-    validates the rows again. Models are the same to the last bit. (A memory-mapped array needs none
-    of this: pass it to ``fit`` as it is.)
+    asks it for all chunks anew, and at most one is in memory, beside a sample of the rows if a fit
+    starts on one; only what is small is kept, about 24 bytes a row, if that has room. If not, and
+    always with ``privacy_unit=True``, each pass validates the rows again. Models are the same to
+    the last bit. (A memory-mapped array needs none of this: pass it to ``fit`` as it is.)
 
     Parameters
     ----------
