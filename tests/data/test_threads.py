@@ -21,6 +21,7 @@ from skdp.privacy.rows import (
     base,
     bounded_rows,
     encoded_targets,
+    mapped,
     threads,
 )
 from skdp.problem import Problem, RowBounds, RowMap
@@ -312,3 +313,68 @@ def test_targets_of_many_rows_are_kept_in_four_bytes(n, classes):
     encoded = encoded_targets(labels, ClassEncoder("it", np.arange(classes)))
     np.testing.assert_array_equal(encoded, labels)
     assert encoded.itemsize == (4 if n > 100 else 8)
+
+
+def rows_at_the_edge(d, rng):
+    """Rows whose lengths are hard to compute after a map with this shift: the map, and the rows."""
+    turned = np.linalg.qr(rng.standard_normal((d, d)))[0]
+    matrix = turned * np.geomspace(1.0, 1e-3, d)
+    x0 = rng.standard_normal(d)
+    x0 *= 3.0 / np.linalg.norm(x0)
+    X = np.repeat(x0[None].astype(np.float32), 400, axis=0)
+    X[:100] *= 1.0 + 1e-6 * rng.standard_normal((100, d))  # Nearly the shift.
+    X[100:200] = rng.standard_normal((100, d)) * 10.0 ** rng.uniform(-40, 38, (100, 1))
+    X[200:300] = rng.standard_normal((100, d))
+    X[300:310], X[310:320, 0], X[320:330, -1] = 3e38, np.inf, np.nan
+    X[330:340] = -0.0
+    row_map = RowMap(np.ones(d), matrix, x0 @ matrix, norm=1.0)
+    return row_map, X.astype(np.float32)
+
+
+def check_lengths_in_single(d):
+    """Fail unless rows of large tables count as at least as long as they are."""
+    row_map, X = rows_at_the_edge(d, np.random.default_rng(d))
+    bounds = RowBounds(4.0, 0.0, row_map=row_map)
+    assert mapped.fits_in_single(bounds)
+    with np.errstate(all="ignore"):
+        raw = bounded_rows.RawBlock(X, np.zeros(len(X)), of_many=True)
+        lengths = mapped.MappedBlock(raw, bounds).lengths
+        exact = X.astype(np.longdouble)
+        norms = np.sqrt((exact**2).sum(axis=1))
+        exact[~np.isfinite(norms)], norms[~np.isfinite(norms)] = 0.0, 0.0
+        exact *= (4.0 / np.maximum(norms, 4.0))[:, None]
+        Z = exact @ row_map.matrix.astype(np.longdouble) - row_map.shift
+    true = np.sqrt((Z**2).sum(axis=1))
+    shrink = 1.0 if lengths.shrink is None else lengths.shrink
+    within = 1 + 1e-13
+    assert np.all(shrink * true <= lengths.norms * within), "too short"
+    assert np.all(shrink * true <= row_map.norm * within), "too long for the map"
+    # Those in the middle of things lose little.
+    usual = slice(200, 300)
+    assert np.all(lengths.norms[usual] >= np.minimum(true, row_map.norm)[usual] * 0.998)
+
+
+@pytest.mark.parametrize("d", [1, 2, 3, 20, 60])
+def test_lengths_in_single_precision_are_no_shorter_than_exact_ones(d):
+    check_lengths_in_single(d)
+
+
+@pytest.mark.parametrize("d", [2, 20])
+def test_a_margin_for_single_precision_that_is_left_out_is_caught(d, monkeypatch):
+    monkeypatch.setattr(mapped, "SINGLE_ROUNDING", 0.0)
+    with pytest.raises(AssertionError, match="too short"):
+        check_lengths_in_single(d)
+
+
+def test_neither_type_nor_order_of_rows_changes_how_long_they_are():
+    """Else a row that changes the type of a table could change what all others contribute."""
+    row_map, X = rows_at_the_edge(20, np.random.default_rng(0))
+    bounds = RowBounds(4.0, 1.0, row_map=row_map)
+    wide = np.zeros((len(X), 40), dtype=np.float32)
+    wide[:, ::2] = X
+    alike = X, np.asfortranarray(X), X.astype(np.float64), wide[:, ::2]
+    with np.errstate(all="ignore"):
+        raws = (bounded_rows.RawBlock(Y, np.zeros(len(Y)), of_many=True) for Y in alike)
+        found = [mapped.MappedBlock(raw, bounds).lengths.norms for raw in raws]
+    for other in found[1:]:
+        np.testing.assert_array_equal(other, found[0])

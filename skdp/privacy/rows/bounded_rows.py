@@ -37,7 +37,7 @@ MOST_ROWS = LONGEST_RUN * 3 // 2
 # Entries that are brought to other coordinates, or sums of units held, at a time, so that they
 # stay in cache.
 PIECE_ENTRIES = 1 << 16
-_LEAST_PIECE = 512  # Rows that are brought to other coordinates at a time are at least as many.
+LEAST_PIECE = 512  # Rows that are brought to other coordinates at a time are at least as many.
 # Kernels of linear algebra for fewer rows than this may depend on the memory between columns.
 _FEW_ROWS = 16
 
@@ -145,7 +145,7 @@ class RawBlock:
         """Rows that are brought to double precision at a time, all of sparse ones."""
         if self.X.dtype == np.float64 or not isinstance(self.X, np.ndarray):
             return max(1, len(self.y))
-        return max(_LEAST_PIECE, PIECE_ENTRIES // self.X.shape[1])
+        return max(LEAST_PIECE, PIECE_ENTRIES // self.X.shape[1])
 
     def norms_on(self, scaling: ColumnScaling) -> np.ndarray:
         """Norms (l2) of the rows with features on another scale; the latest are kept."""
@@ -437,7 +437,7 @@ class BoundedBlock:
         Not to be changed, and only there until the next ones are.
         """
         m, d = self._X.shape
-        few = min(MOST_ROWS, max(_LEAST_PIECE, PIECE_ENTRIES // d))
+        few = min(MOST_ROWS, max(LEAST_PIECE, PIECE_ENTRIES // d))
         for part in (slice(*ends) for ends in runs(m, few)):
             X = self._X[part]
             if not isinstance(X, np.ndarray):

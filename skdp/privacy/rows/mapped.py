@@ -8,7 +8,10 @@ from functools import partial
 import numpy as np
 
 from ...problem.bounds import RowBounds, RowMap
+from ...problem.column_bounds import long_rows
 from .bounded_rows import (
+    LEAST_PIECE,
+    PIECE_ENTRIES,
     BoundedBlock,
     Lengths,
     RawBlock,
@@ -16,8 +19,10 @@ from .bounded_rows import (
     by_row,
     lengths_of,
     product_over_rows,
+    runs,
     times_each,
     total_of_rows,
+    widened,
     with_constant,
 )
 from .score_cache import times_rows
@@ -51,7 +56,8 @@ class MappedBlock(BoundedBlock):
         super().__init__(raw, bounds)
         self._map = bounds.row_map
         self._dense = isinstance(raw.X, np.ndarray) or self._map.mixes
-        self._margin = 8.0 * (raw.X.shape[1] + 8) * ROUNDING * bounds.longest
+        self._longest = bounds.longest
+        self._single = raw.of_many and not self.apart and fits_in_single(bounds)
         if measured is not None:
             self._found.append(measured.widened())
 
@@ -76,14 +82,15 @@ class MappedBlock(BoundedBlock):
         return self._map.apply(X, partial(np.matmul, out=room))
 
     def _lengths_of(self, Z: np.ndarray) -> np.ndarray:
-        lengths = lengths_of(Z)
+        lengths = widened(lengths_of(Z))
         # A row that nearly cancels with the shift does so in sums as well, up to rounding,
         # which must not be blown up by a bound that is divided by a tiny length.
         np.maximum(lengths, LEAST_LENGTH * self._map.shift_length, out=lengths)
         # An entry of z is a sum of d products and the shift, which errs by at most d + 2 units
         # of rounding of the sum of their sizes; over all entries that sum is the longest length
         # in l2, or less. Rows along directions that the map hardly keeps are not clipped less.
-        lengths += self._margin
+        unit = ROUNDING if Z.dtype == np.float64 else SINGLE_ROUNDING
+        lengths += 8.0 * (self._map.scale.size + 8) * unit * self._longest
         return lengths
 
     def _lengths(self) -> np.ndarray:
@@ -91,8 +98,27 @@ class MappedBlock(BoundedBlock):
         inner = self._copied(**self._brought())
         if not self._dense:
             return sparse_lengths(inner, self._map)
+        if self._single:
+            return inner._lengths_in_single()
         parts = [self._lengths_of(self._mapped(X)) for _, X in inner._few_at_a_time()]
         return np.concatenate(parts or [np.empty(0)])
+
+    def _lengths_in_single(self) -> np.ndarray:
+        """These bounds, computed in single precision; the type and order of X do not matter."""
+        m, d = self._X.shape
+        matrix, shift = (a.astype(np.float32) for a in (self._map.jacobian(), self._map.shift))
+        lengths = np.empty(m)
+        with np.errstate(over="ignore", invalid="ignore"):
+            for part in (slice(*ends) for ends in runs(m, max(LEAST_PIECE, PIECE_ENTRIES // d))):
+                Z = np.array(self._X[part], dtype=np.float32, order="C") @ matrix
+                if self._factor is not None:
+                    times_each(Z, self._factor[part])
+                for entries, coordinates in long_rows(Z):
+                    entries -= shift[coordinates]
+                lengths[part] = self._lengths_of(Z)
+        # Of rows that are not finite, or that single precision has no room for before the factor.
+        lengths[~np.isfinite(lengths)] = self._longest
+        return lengths
 
     @property
     def measured(self) -> bool:
@@ -167,8 +193,45 @@ class MappedBlock(BoundedBlock):
 # Least length of a row that counts, in units of the shift that it may nearly cancel with.
 LEAST_LENGTH = 1e-4
 
-# Half a unit in the last place of 1.
-ROUNDING = 2.0**-53
+# Half a unit in the last place of 1, in double and in single precision.
+ROUNDING, SINGLE_ROUNDING = 2.0**-53, 2.0**-24
+
+# Share of their bound by which rows may be taken for longer than they are.
+_LARGEST_LOSS = 1e-3
+
+
+def fits_in_single(bounds: RowBounds) -> bool:
+    r"""Tell whether single precision is enough for bounds on the lengths of mapped rows.
+
+    Public facts alone decide, so that how a row is measured does not depend on other rows.
+
+    Parameters
+    ----------
+    bounds : RowBounds
+        With a row map.
+
+    Guarantees
+    ----------
+    - Where it is true, lengths of ``f x B - s`` that are computed with ``u = 2^-24``, from rounded
+      x, B, f and s, are too small by less than the margin ``8 (d + 8) u l``, with l the longest
+      length of any mapped row. An entry passes through at most ``d + 5`` roundings of what is
+      added up, whose sizes are together at most l long, and squares and their sum add
+      ``(k + 4) u / 2`` of a length, with ``k <= d + 1`` entries (Higham 2002, section 3.1).
+      The rest of the margin, more than ``2^-20 l``, covers what is lost below the least normal
+      number: of rows at most 1e-22 l, as no map makes their norm larger by more than ``l / 1e-15``,
+      and of products and squares at most ``1e-18 sqrt(d)``, where l is at least 1e-6.
+    - The margin is at most a thousandth of the bound that mapped rows are scaled down to.
+    """
+    row_map, longest = bounds.row_map, bounds.longest
+    if row_map is None or row_map.matrix is None or row_map.sketch is not None:
+        return False
+    d, k = row_map.matrix.shape
+    return (
+        k <= d + 1
+        and 1e-15 <= bounds.data_norm <= 1e15
+        and 1e-6 <= longest <= 1e15
+        and 8.0 * (d + 8) * SINGLE_ROUNDING * longest <= _LARGEST_LOSS * row_map.norm
+    )
 
 
 def sparse_lengths(block: BoundedBlock, row_map: RowMap) -> np.ndarray:
