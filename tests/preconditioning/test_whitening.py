@@ -158,6 +158,22 @@ def test_scaling_alone_takes_memory_for_a_few_rows_however_many_features():
     assert peak < 8 * X.nbytes < 8 * d * d / 40
 
 
+def test_noise_in_many_variances_does_not_make_rows_longer_than_they_can_be():
+    """Else gradients get noise for a length that no row has."""
+    rng = np.random.default_rng(0)
+    n, d = 1600, 2000
+    X = rng.normal(size=(n, d))
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    fitted = model(precondition="diagonal").fit(X, np.arange(n) % 2)
+    look, gradients = (
+        next(e for e in fitted.privacy_ledger_ if e.query == query)
+        for query in ("second_moments", "gradient")
+    )
+    # Features count as having a variance of twice the noise at least, and clips are .3 of a length.
+    longest = 1.0 / np.sqrt(2 * look.noise_scale)
+    assert gradients.sensitivity * n / (2 * 0.3) < 1.5 * longest
+
+
 def test_long_rows_are_left_as_they_are_and_their_gradients_are_clipped():
     X, y = badly_scaled(2000)
     fitted = model(solver=GD(clip=0.5)).fit(X, y)

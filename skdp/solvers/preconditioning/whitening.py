@@ -113,7 +113,8 @@ class Whitening(Preconditioner):
         variances = squares - mean**2
         warn_of_wide_bounds(problem, variances, sd)
         scale = 1 / np.sqrt(np.maximum(variances, 2 * sd) + tuned.LEAST_VARIANCE * R**2 / d)
-        found = RowMap(scale, None, mean * scale, _length(variances * scale**2))
+        shift = mean * scale
+        found = RowMap(scale, None, shift, _length(variances, scale, shift, R))
         if again:
             spend = budget.fraction(self.share - first).whole()
             found = self._whitened(problem, oracle, spend, found)
@@ -143,13 +144,15 @@ class Whitening(Preconditioner):
             variances = np.diag(covariance)
             finer = 1 / np.sqrt(np.maximum(variances, 2 * sd) + tuned.LEAST_VARIANCE_AGAIN)
             shift = (seen.shift + mean) * finer
-            return RowMap(seen.scale * finer, None, shift, _length(variances * finer**2))
+            norm = _length(variances, finer, mean * finer, tuned.ROW_LENGTH * R)
+            return RowMap(seen.scale * finer, None, shift, norm)
         floor = tuned.FLOOR_OF_NOISE * edge + tuned.FLOOR * values.mean()
         matrix = vectors / np.sqrt(values + floor)
         kept = values / (values + floor)
         shift, blur = (seen.shift + mean) @ matrix, edge / float(values[0] + floor)
         blur = inf if problem.loss.log_means else blur
-        return RowMap(seen.scale, matrix, shift, _length(kept), moments=kept, blur=blur)
+        norm = sqrt(max(1.0, float(kept.sum())))
+        return RowMap(seen.scale, matrix, shift, norm, moments=kept, blur=blur)
 
 
 def _shrunk_mean(problem: Problem, mean: np.ndarray, sd: float) -> np.ndarray:
@@ -163,6 +166,12 @@ def _shrunk_mean(problem: Problem, mean: np.ndarray, sd: float) -> np.ndarray:
     return mean * (1 - noise / length)
 
 
-def _length(moments: np.ndarray) -> float:
-    """Typical length of rows with such second moments, which noise may make negative."""
-    return sqrt(max(float(np.maximum(moments, 0.0).sum()), 1.0))
+def _length(variances: np.ndarray, scale: np.ndarray, shift: np.ndarray, longest: float) -> float:
+    """Typical length of rows of at most this length that are scaled by their noisy variances.
+
+    Noise makes many small variances too large together, but no row is longer than the largest scale
+    and the shift can make it.
+    """
+    square = float(np.maximum(variances * scale**2, 0.0).sum())
+    most = longest * float(scale.max()) + float(np.linalg.norm(shift))
+    return max(1.0, min(sqrt(square), most))
