@@ -36,15 +36,15 @@ class Temperature:
         What the query costs, as a share of what it and the solver have together (of mu^2); 0 if
         nothing is asked, and scores are only brought to what public facts let expect.
     reach : float
-        Range of scores beyond which they count as at its ends.
+        Range of scores beyond which they count as at its ends, if they are as large; the noise
+        grows with it. Of text, and where a penalty takes part, whatever their size.
     penalised : bool
         Whether the penalty takes part, because the user asked for it. One that is there for the
         sake of the noise alone says nothing about the scale.
     evidence : float, default=inf
         Number of rows times mu, where the scale that noise gives to scores is known from it.
     rough : bool, default=False
-        Whether rows are so few that the range is shortened to the size of the scores, and that not
-        much is known of their scale.
+        Whether rows are so few that not much is known of the scale beforehand.
     """
 
     share: float
@@ -105,8 +105,10 @@ class Temperature:
         problem = problem.unshortened()
         spend = oracle.budget.whole()
         reach, variance = self.reach, tuned.VARIANCE
-        if self.rough:
+        # A shortened range would not balance a penalty.
+        if not (self.penalised or problem.wide):
             reach = min(reach, max(tuned.SHORTEST_REACH, score_size(problem, w)))
+        if self.rough:
             variance = tuned.VARIANCE_IF_ROUGH
         answer, noise = oracle.for_problem(problem).score_scale(
             w, tuned.SCALES, reach=reach, spend=spend
@@ -166,7 +168,6 @@ def plan_temperature(problem: Problem, mu: float, *, penalised: bool) -> Tempera
     found = Temperature(share, reach, penalised, inf if alike else evidence)
     if not drowned:
         return found
-    # A shortened range would not balance a penalty.
     if evidence >= tuned.ROUGH_EVIDENCE and not (problem.wide or penalised):
         return replace(found, share=tuned.MOST_SHARE, rough=True)
     return replace(found, share=0.0) if found.evidence < tuned.EVIDENCE_OF_TEXT else None
