@@ -92,6 +92,9 @@ class DescentRule:
     # log-odds with consistency.py.
     BLIND_EVIDENCE = 10_000.0
     BLIND_FAMILIES = ("logistic", "hinge", "squared_hinge")
+    # Growth of the budget up to which steps and momentum grow as it does in coordinates that nobody
+    # has conditioned, and only as its root beyond; more of them cost time and gain nothing.
+    MOST_GROWTH = 20.0
     # Rows times budget from which residuals can be clipped less and less.
     CLIP_EVIDENCE = 240.0
     # Noise of a score that residuals bear, in units of the evidence for each coefficient; where

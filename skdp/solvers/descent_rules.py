@@ -78,7 +78,9 @@ def descent_rule(
     # longer way. On it, the noise of residuals with wide clips would add up. Stages that begin anew
     # would cut a long momentum short, and acceleration adds up the noise of many steps.
     unconditioned = problem.bounds.row_map is None and not family.loosens
-    longer = growth if unconditioned and not in_stages else sqrt(growth)
+    longer = sqrt(growth)
+    if unconditioned and not in_stages:
+        longer = max(longer, min(growth, tuned.MOST_GROWTH))
     lipschitz = problem.loss.lipschitz
     evidence = problem.n_samples * mu
     score_noise = family.score_noise
