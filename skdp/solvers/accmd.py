@@ -115,7 +115,7 @@ class AccMD(Solver):
         given = {
             name: value for name in ("steps", "clip") if (value := getattr(self, name)) is not None
         }
-        rule = descent_rule(problem, budget.mu, **given, in_stages=True)
+        rule = descent_rule(problem, budget.mu, **given)
         scale = problem.row_norm * problem.max_weight
         clip_norm, unit = rule.clip * scale, 1 / (problem.row_norm * scale)
         # Of the mean of all gradients together.

@@ -57,7 +57,6 @@ def descent_rule(
     total_step_size: float | None = None,
     clip: float | None = None,
     momentum: float | None = None,
-    in_stages: bool = False,
 ) -> DescentRule:
     """The rule for a problem and a budget; what is given is kept and the rest follows it.
 
@@ -66,20 +65,19 @@ def descent_rule(
     this at a constant, capped by what the steps can cover stably. Small budgets thus stop early,
     which acts like a ridge. At budgets so large that hardly any privacy is left (mu > 2) the clip
     tends to the Lipschitz constant and steps grow in number and momentum, towards the solution
-    without privacy, more so in the user's coordinates but ``in_stages`` that begin anew. An
-    oscillation that momentum has caused falls to ``exp(-m / 2)`` within ``m / (1 - momentum)``
-    steps. Where noise is below that constant, because steps cannot cover more, steps are added
-    until the oscillation has fallen by as much. A default clip leaves labels out where
-    :func:`blind_for_labels` says so; a clip that is given stays one that depends on them.
+    without privacy, more so in the user's coordinates. An oscillation that momentum has caused
+    falls to ``exp(-m / 2)`` within ``m / (1 - momentum)`` steps. Where noise is below that
+    constant, because steps cannot cover more, steps are added until the oscillation has fallen by
+    as much. A default clip leaves labels out where :func:`blind_for_labels` says so; a clip that is
+    given stays one that depends on them.
     """
     family = _family(problem)
     growth = max(1.0, mu / 2)
     # Coordinates that nobody has conditioned hold directions of little variance, which need a
-    # longer way. On it, the noise of residuals with wide clips would add up. Stages that begin anew
-    # would cut a long momentum short, and acceleration adds up the noise of many steps.
+    # longer way. On it, the noise of residuals with wide clips would add up.
     unconditioned = problem.bounds.row_map is None and not family.loosens
     longer = sqrt(growth)
-    if unconditioned and not in_stages:
+    if unconditioned:
         longer = max(longer, min(growth, tuned.MOST_GROWTH))
     lipschitz = problem.loss.lipschitz
     evidence = problem.n_samples * mu
@@ -130,10 +128,9 @@ def blind_for_labels(problem: Problem, mu: float) -> bool:
     return alike and problem.n_samples * mu >= tuned.BLIND_EVIDENCE
 
 
-def rule_of(solver: Any, problem: Problem, mu: float, *, in_stages: bool = False) -> DescentRule:
+def rule_of(solver: Any, problem: Problem, mu: float) -> DescentRule:
     """The rule for the hyperparameters of a solver that has those of :data:`OF_RULES`."""
-    given = {name: getattr(solver, name) for name in OF_RULES}
-    return descent_rule(problem, mu, **given, in_stages=in_stages)
+    return descent_rule(problem, mu, **{name: getattr(solver, name) for name in OF_RULES})
 
 
 def in_few_steps(rule: DescentRule, problem: Problem) -> DescentRule:

@@ -105,7 +105,7 @@ class PPM(Solver):
         del rng
         self.check(problem)
         budget = oracle.budget
-        rule = rule_of(self, problem, budget.mu, in_stages=True)
+        rule = rule_of(self, problem, budget.mu)
         steps = ceil(rule.steps / self.stages)
         shares = [s / steps for share in self._shares() for s in repeat(share, steps)]
         spends = iter(budget.split(shares))
