@@ -66,6 +66,15 @@ def samples_are_taken_when_they_are_paid():
     assert len(passes) == first, "read before it is paid"
 
 
+def samples_and_all_rows_have_one_account():
+    """A row may be in both, so that what they cost adds up."""
+    ledger = Ledger(5.0, 1e-6)
+    oracle = PrivateOracle(DenseRows(*data()), ledger, *OPTIONS)
+    asked(oracle)
+    asked(oracle, np.arange(N))
+    assert ledger.total == pytest.approx(0.2), f"{ledger.total} is not the sum of both"
+
+
 def rows_of_people_are_not_sampled():
     """Where the rows of somebody lie tells how many rows those before have."""
     X, y = data()
@@ -109,6 +118,12 @@ def taken_early(honest, self, query, spend):
     return honest(self, query, spend)
 
 
+def on_their_own(honest, self, positions):
+    other = honest(self, positions)
+    other._ledger = Ledger(5.0, 1e-6)
+    return other
+
+
 def in_runs(honest, n, m, rng):
     starts = 32 * honest(n // 32, -(-m // 32), rng)
     return (starts[:, None] + np.arange(32)).ravel()
@@ -122,6 +137,7 @@ BUGS = (
     Bug("a sample in which a row may be twice", {"RowStore.sample": unchecked}, a_row_is_in_a_sample_once, "in it twice"),
     Bug("a sample of the longest rows", {"RowStore.sample": by_value}, a_row_moves_a_sample_by_itself_or_not_at_all, f"{TOO_FAR}|moved by a row"),
     Bug("a sample that is taken before it is paid", {"PrivateOracle._release": taken_early}, samples_are_taken_when_they_are_paid, "before it is paid"),
+    Bug("a sample with an account of its own", {"Oracle.on_sample": on_their_own}, samples_and_all_rows_have_one_account, "not the sum of both"),
     Bug("a sample of the rows of people", {"ResidentRows._taken": of_whoever}, rows_of_people_are_not_sampled, "were sampled"),
     Bug("a sample of runs of rows", {"base.drawn": in_runs}, rows_that_lie_together_are_drawn_apart, "next to another"),
 )  # fmt: skip
