@@ -732,7 +732,7 @@ class PrivateOracle(Oracle):
     ----------
     - All answers together are (epsilon, delta)-DP with the ledger's epsilon and delta.
     - A query that the ledger refuses reads nothing, nor does one that is asked of privacy units and
-      proved for single rows only.
+      proved for single rows only, or of more rows than its problem has.
     - A failure after the charge leaves the charge standing.
     - Numerical accidents in single rows neither raise nor warn, whatever ``numpy.seterr`` says.
     - What noise is added to is a plain array of real numbers in double precision, so that nothing
@@ -758,6 +758,7 @@ class PrivateOracle(Oracle):
     def _release(self, query: Query, spend: Spend) -> np.ndarray:
         if self._rows.unit is not PrivacyUnit.ROW and not query.holds_for_units:
             self._refuse_units(query.name)
+        self._check_number_of_rows(query)
         mechanism = query.mechanism(self._adjacency, spend)
         self._ledger.charge(mechanism.event(query.name))
         # A warning or an exception about one row would tell of it outside the answer.
@@ -774,6 +775,17 @@ class PrivateOracle(Oracle):
         if self._rows.unit is not PrivacyUnit.ROW:
             self._refuse_units("stream")
         return StreamedRows(StreamSession(opening, self._ledger, self._noise), self._rows)
+
+    def _check_number_of_rows(self, query: Query) -> None:
+        problem = getattr(query, "problem", None)
+        n = self._rows.n_samples if self._positions is None else len(self._positions)
+        if problem is not None and problem.n_actual < n:
+            raise ValueError(
+                f"PrivateOracle needs a problem of no fewer rows than '{query.name}' is asked "
+                "about, as the margin for rounding goes by their number, got "
+                f"{problem.n_actual:,} for {n:,}. State the problem of a sample to an oracle on "
+                "that sample alone."
+            )
 
     def _refuse_units(self, query: str) -> None:
         raise ValueError(

@@ -44,6 +44,9 @@ def record(run: Callable[[], object]) -> Transcript:
 def replay(run: Callable[[], object], transcript: Transcript) -> None:
     """Let it run with recorded answers: whatever rows hold, only their number can matter.
 
+    What is drawn by public randomness has to come out as it was recorded, so both runs need the
+    same ``random_state`` where anything is, as the rows that the fit of a large table starts on.
+
     Parameters
     ----------
     run : callable
@@ -77,7 +80,8 @@ def record_fit(estimator: Any, X: Any, y: Any, **fit_params: Any) -> Transcript:
     Parameters
     ----------
     estimator : estimator
-        Fitted in place.
+        Fitted in place. A replay needs the same ``random_state``, and not None if something is
+        drawn by public randomness, as the rows that the fit of a large table starts on.
     X, y : array-like
         Features and targets.
     **fit_params
@@ -96,7 +100,8 @@ def replay_fit(estimator: Any, X: Any, y: Any, transcript: Transcript, **fit_par
     X, y : array-like
         Features and targets.
     transcript : Transcript
-        Of an earlier fit with the same parameters.
+        Of an earlier fit with the same parameters, ``random_state`` among them; see
+        :func:`record_fit`.
     **fit_params
         Passed on to ``fit``, for example ``sample_weight``.
 

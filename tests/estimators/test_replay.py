@@ -66,6 +66,11 @@ def many_labels(seed=0):
     return X, (y > 5).astype(int)
 
 
+def rare_labels(seed=0):
+    X, y = many_data(seed)
+    return X, (y > np.quantile(y, 0.97)).astype(int)
+
+
 def several_targets(seed=0):
     X, y = real_data(seed)
     return X, np.column_stack([y, -X[:, 0]])
@@ -175,6 +180,8 @@ def test_replay_on_garbage_publishes_the_same(model, data):
     [
         (DPLogisticRegression(classes=[0, 1], data_norm=9.0), many_labels),
         (DPLogisticRegression(classes=[0, 1]), many_labels),
+        # The rows to replay on are all of one class: what is rare was told by paid counts.
+        (DPLogisticRegression(classes=[0, 1], data_norm=9.0), rare_labels),
         (DPLinearRegression(), many_data),
     ],
     ids=lambda value: getattr(value, "__name__", str(value)),
@@ -185,7 +192,8 @@ def test_replay_of_a_fit_that_starts_on_a_sample_publishes_the_same(model, data,
     monkeypatch.setattr(defaults.Pilot, "EVIDENCE", 25.0)
     check_replay(model.set_params(epsilon=30.0, random_state=0), *data())
     assert model.plan_.stage(Pilot).n_samples < model.plan_.n_samples / 4
-    assert Pilot.purpose in {event.purpose for event in model.privacy_ledger_}
+    asked = {event.purpose for event in model.privacy_ledger_}
+    assert (Pilot.purpose in asked) == (data is not rare_labels)
 
 
 @pytest.mark.parametrize(

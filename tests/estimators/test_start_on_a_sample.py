@@ -8,16 +8,20 @@ import pytest
 import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.base import clone
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.metrics import log_loss
+from twin_oracle import TwinOracle
 
 import skdp
 from skdp import DPLinearRegression, DPLogisticRegression, DPPoissonRegressor, DPSVMClassifier
 from skdp.estimators import Pilot, Solve, drawn
+from skdp.privacy import opened_by
 from skdp.privacy.accounting import gdp
-from skdp.privacy.rows import Chunks
+from skdp.privacy.rows import Chunks, DenseRows
 from skdp.problem.constraints import L2Ball
 from skdp.solvers import PreconditionedGD, TrackedGD, defaults
+from skdp.testing import record_fit
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.SeededNoiseWarning")
 
@@ -163,6 +167,43 @@ def test_a_fit_follows_its_plan_and_spends_what_it_says(known, tables_of_any_siz
     whole = gdp.mu(model.epsilon, model.delta_) ** 2
     assert sum(price for price, _ in spent.values()) == pytest.approx(whole, rel=1e-6)
     assert model.privacy_spent_.epsilon == pytest.approx(model.epsilon, rel=1e-6)
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["bounds given", "bounds found"])
+@pytest.mark.parametrize("regression", [False, True], ids=["classes", "numbers"])
+@pytest.mark.parametrize("sampled", [True, False], ids=["in the sample", "not in it"])
+def test_what_a_row_moves_in_all_answers_together_is_paid(
+    regression, known, sampled, tables_of_any_size
+):
+    """A row in the sample moves answers about it and about all rows, which adds up."""
+    X, y = table(30_000, 3)
+    model = classifier(epsilon=8.0, data_norm=6.0 if known else None, random_state=0)
+    if regression:
+        y = X @ np.ones(3)
+        options = {"data_norm": 6.0, "target_bounds": (-9, 9)} if known else {}
+        model = DPLinearRegression(epsilon=8.0, random_state=0, **options)
+    m = skdp.plan(model, *X.shape).stage(Pilot).n_samples
+    contents = [content for _, content, *_ in record_fit(clone(model), X, y)]
+    sample = next(content[-1] for content in contents if content and np.size(content[-1]) == m)
+    row = sample[m // 2] if sampled else np.setdiff1d(np.arange(len(X)), sample)[m // 2]
+    other_X, other_y = X.copy(), y.astype(float)
+    other_X[row], other_y[row] = -1e3 * np.sign(X[row]), -1e3 if regression else 1 - y[row]
+    twins = []
+
+    def oracle(rows, *terms):
+        twins.append(TwinOracle(rows, DenseRows(other_X, other_y), *terms))
+        return twins[-1]
+
+    with opened_by(oracle):
+        model.fit(X, y)
+    (twin,) = twins
+    assert twin.largest <= 1
+    assert sqrt(twin.squares) <= gdp.mu(model.epsilon, model.delta_)
+    purposes = [e.purpose for e in model.privacy_ledger_ for _ in range(e.count)]
+    assert len(purposes) == len(twin.moves)
+    moved = {purpose for purpose, (move, _) in zip(purposes, twin.moves, strict=True) if move}
+    assert Solve.purpose in moved
+    assert (Pilot.purpose in moved) == sampled
 
 
 def test_a_model_to_start_from_takes_the_place_of_a_sample(tables_of_any_size):

@@ -76,6 +76,18 @@ def test_positions_that_do_not_increase_are_refused(positions):
         gradient(oracle)
 
 
+def test_the_problem_of_a_sample_is_refused_for_more_rows():
+    """Its margin for rounding is that of a sum over the rows of the sample."""
+    ledger = Ledger(5.0, 1e-6)
+    oracle = asked(PrivateOracle, DenseRows(*data()), ledger)
+    for of_more in (oracle, oracle.on_sample(np.arange(len(SAMPLE) + 1))):
+        with pytest.raises(
+            ValueError, match=r"no fewer rows than 'gradient' is asked .*got 10 for"
+        ):
+            gradient(of_more)
+    assert ledger.total == 0
+
+
 def test_nothing_is_read_before_it_is_paid():
     X, y = data()
     passes = []
@@ -106,5 +118,5 @@ def test_transcripts_tell_samples_apart():
     )
     for others in (SAMPLE + 1, None):
         replay = ReplayOracle(Ledger(5.0, 1e-6), Adjacency.REPLACE_ONE, transcript)
-        with pytest.raises((AssertionError, ValueError)):
+        with pytest.raises(AssertionError, match="another content"):
             gradient(replay if others is None else replay.on_sample(others))

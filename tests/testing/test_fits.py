@@ -9,7 +9,7 @@ from models_of_few_rows import make_data
 
 from skdp import DPLinearRegression, DPLogisticRegression
 from skdp.privacy import PrivateOracle, opened_by
-from skdp.solvers import GD
+from skdp.solvers import GD, defaults
 from skdp.testing import exact_fit, record_fit, replay_fit
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.SeededNoiseWarning")
@@ -49,6 +49,24 @@ def test_replay_of_other_hyperparameters_is_refused():
         replay_fit(model(solver=GD(steps=5)), X, Y, transcript)
     with pytest.raises(AssertionError, match="another content"):
         replay_fit(model(solver=GD(steps=4, clip=0.01)), X, Y, transcript)
+
+
+def test_replay_of_a_fit_that_starts_on_a_sample_needs_its_random_state(monkeypatch):
+    monkeypatch.setattr(defaults.Pilot, "LEAST_ENTRIES", 0)
+    monkeypatch.setattr(defaults.Pilot, "EVIDENCE", 25.0)
+    many, labels = make_data(4_000, D)
+
+    def starting(random_state):
+        return DPLogisticRegression(
+            epsilon=30.0, data_norm=2.0, classes=[0, 1], random_state=random_state
+        )
+
+    recorded, replayed = starting(0), starting(0)
+    transcript = record_fit(recorded, many, labels)
+    replay_fit(replayed, np.zeros_like(many), np.zeros_like(labels), transcript)
+    np.testing.assert_array_equal(replayed.coef_, recorded.coef_)
+    with pytest.raises(AssertionError, match="takes the random_state of the recorded run"):
+        replay_fit(starting(None), many, labels, transcript)
 
 
 def test_replay_with_fewer_queries_is_refused():
