@@ -203,7 +203,9 @@ class TrackedGD:
     # categories without rows, whose coefficients would go wherever noise takes them. Set on delays,
     # beside california_without_logs, with examples/benchmarks/defaults.py.
     HELD = 0.04
-    # So many of the longest steps need no momentum to go all the way.
+    # So many of the longest steps need no momentum to go all the way; more at huge budgets, where
+    # clips leave long rows whole. These are cut where second moments are released, so that the loss
+    # may bend many times as much as moments say, and short steps with momentum are stable there.
     LONGEST_STEP, STEPS_WITHOUT_MOMENTUM = 1.25, 160
     # Times that momentum is forgotten, at least, so that it can replace steps.
     MEMORIES = 6.4

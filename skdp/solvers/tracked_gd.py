@@ -145,7 +145,7 @@ class TrackedGD(Solver):
             most = min(tuned.MOST_STEPS * longer, most)
         steps = ceil(most) if self.steps is None else self.steps
         if row_map is not None:
-            enough = tuned.STEPS_WITHOUT_MOMENTUM * longer
+            enough = tuned.STEPS_WITHOUT_MOMENTUM * growth * longer
             momentum = max(0.0, 1 - max(steps / enough, memories / steps))
             # No step longer than 1.25 over the curvature, which any momentum leaves stable.
             far = tuned.STEPS * longer
