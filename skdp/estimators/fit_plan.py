@@ -297,12 +297,12 @@ def plan_fit(case: Case) -> FitPlan:
         calculus = calculus.for_units()
     total = TotalWeight.wanted(case, solver, calculus)
     mean = TargetMean.wanted(case, solver, left, conditioned=acts)
-    for stage in (mean, coordinates):
+    first = Pilot.wanted(case, solver)
+    for stage in (mean, coordinates, first):
         left *= 1 - (0.0 if stage is None else stage.share)
     solver.check_budget(problem, case.mu * sqrt(left))
     scale = ScoreScale.wanted(case, solver, calculus, left)
     refuse(model, of_one_answer(solver, calculus, left))
-    first = Pilot.wanted(case, solver)
     nearby = None if first is None else solver.from_nearby(case.mu * sqrt(left))
     solve = Solve(1.0, copy(nearby or solver))
     stages = (total, *bounds, counts, mean, coordinates, first, solve, scale)

@@ -13,7 +13,7 @@ import numpy as np
 from .column_bounds import ColumnScaling, long_rows, unchangeable
 
 _FARTHEST = 1e150
-_ARRAYS_OF_MAPS = ("scale", "matrix", "shift", "moments", "sketch")
+_ARRAYS_OF_MAPS = ("scale", "matrix", "shift", "moments", "hidden", "sketch")
 
 
 @dataclass(frozen=True)
@@ -226,6 +226,9 @@ class RowMap:
         Length of most mapped rows, if it has been found out.
     moments : ndarray of shape (k,), optional
         Second moments of the coordinates of mapped rows, if they stand out of their noise.
+    hidden : ndarray of shape (k,), optional
+        How far, in [0, 1], noise hides whether any row lies along each coordinate, which a single
+        one would stretch far.
     sketch : ndarray of int of shape (d,), optional
         Coordinate, below that of any row of the matrix, that each feature is added to; every
         coordinate occurs. None adds none to another.
@@ -245,6 +248,7 @@ class RowMap:
     norm: float = inf
     typical: float | None = None
     moments: np.ndarray | None = None
+    hidden: np.ndarray | None = None
     sketch: np.ndarray | None = None
     blur: float = inf
 

@@ -202,11 +202,9 @@ class TrackedGD:
     # delays, beside california_without_logs and ill_conditioned, with
     # examples/benchmarks/defaults.py.
     REACH, SLOWEST_SHARE = 20.0, 0.1
-    # Curvature, at huge budgets, of a ridge in directions without any released moment, as of
-    # categories without rows, whose coefficients would go wherever noise takes them. Set on delays,
-    # beside california_without_logs, with examples/benchmarks/defaults.py.
-    HELD = 0.04
-    # So many of the longest steps need no momentum to go all the way.
+    # So many of the longest steps need no momentum to go all the way; more at huge budgets, where
+    # clips leave long rows whole. These are cut where second moments are released, so that the loss
+    # may bend many times as much as moments say, and short steps with momentum are stable there.
     LONGEST_STEP, STEPS_WITHOUT_MOMENTUM = 1.25, 160
     # Times that momentum is forgotten, at least, so that it can replace steps.
     MEMORIES = 6.4
@@ -697,7 +695,7 @@ class IterativeWhitening:
     # Share of the cost of all iterations for the one iteration in coordinates that are known.
     FURTHER_ITERATION_SHARE = 0.125
     # Least second moment by which a direction is brought to 1, in units of what a single row of
-    # full length would give it. Set with TrackedGD.HELD.
+    # full length would give it. Set on delays, beside california_without_logs.
     LEAST_OF_A_ROW = 0.03
     # Second moments of all directions, but for noise, from which there are no further iterations.
     RESOLVED_MOMENT = 0.95

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from ..privacy.accounting.ledger import Budget
     from ..privacy.oracle import Oracle
 
+# Length of a direction, in units of that of a solution, that may be rounding.
+_ROUNDING = 1e-9
+
 
 def calibrated(problem: Problem, oracle: Oracle, w: np.ndarray, budget: Budget) -> np.ndarray:
     r"""The solution with offset and scale such that residuals sum to zero alone and along scores.
@@ -48,16 +51,16 @@ def calibrated(problem: Problem, oracle: Oracle, w: np.ndarray, budget: Budget) 
     offset = float(constant @ w)
     slopes = w - offset * constant
     scale = sqrt(float(row_map.moments @ slopes**2))
-    if not scale > 0:
-        return w
-    basis = np.column_stack([one * constant, slopes / scale])
+    basis, start = one * constant[:, None], np.array([offset / one])
+    # Of a model that noise hid, which is the mean for all rows, rounding leaves a direction.
+    if scale > _ROUNDING * float(np.linalg.norm(w)):
+        basis, start = np.column_stack([basis, slopes / scale]), np.append(start, scale)
     matrix = row_map.jacobian() @ basis
     flat = RowMap(np.ones(len(matrix)), matrix, row_map.shift @ basis)
     longest = flat.longest(problem.bounds.data_norm)
     bounds = replace(problem.bounds, row_map=replace(flat, norm=max(1.0, longest)))
-    two = replace(problem, n_features=2, bounds=bounds, penalty=NoPenalty(), initial=None)
-    start = np.array([offset / one, scale])
-    end, variance = widely_clipped(two, oracle, start, budget, tuned.STEPS)
+    few = replace(problem, n_features=start.size, bounds=bounds, penalty=NoPenalty(), initial=None)
+    end, variance = widely_clipped(few, oracle, start, budget, tuned.STEPS)
     move = end - start
     with np.errstate(divide="ignore", invalid="ignore"):
         kept = np.where(move != 0, np.maximum(0.0, 1 - tuned.THRESHOLD * variance / move**2), 0.0)

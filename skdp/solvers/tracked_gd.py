@@ -51,9 +51,9 @@ class TrackedGD(Solver):
 
     Made for coordinates in which second moments are about 1, see
     :class:`skdp.solvers.preconditioning.IterativeWhitening`, where one step size suits all
-    directions, and those of which released moments say little are held to the start by a slight
-    ridge. In the user's coordinates, where it does not, steps are as long as those of
-    :class:`skdp.solvers.GD` and have its heavy-ball momentum.
+    directions. At budgets beyond mu = 2 those of which noise hides whether any row lies along them
+    are held to the start by a ridge. In the user's coordinates, where one step size does not suit
+    all, steps are as long as those of :class:`skdp.solvers.GD` and have its heavy-ball momentum.
 
     Parameters
     ----------
@@ -145,12 +145,13 @@ class TrackedGD(Solver):
             most = min(tuned.MOST_STEPS * longer, most)
         steps = ceil(most) if self.steps is None else self.steps
         if row_map is not None:
-            enough = tuned.STEPS_WITHOUT_MOMENTUM * longer
+            enough = tuned.STEPS_WITHOUT_MOMENTUM * growth * longer
             momentum = max(0.0, 1 - max(steps / enough, memories / steps))
             # No step longer than 1.25 over the curvature, which any momentum leaves stable.
             far = tuned.STEPS * longer
+            if row_map.hidden is not None:
+                held = (1 - 1 / growth) * row_map.hidden
             if row_map.moments is not None:
-                held = tuned.HELD * (1 - 1 / growth) * np.maximum(0.0, 1 - row_map.moments)
                 rank = int(tuned.SLOWEST_SHARE * row_map.moments.size)
                 slow = max(float(np.partition(row_map.moments, rank)[rank]), tuned.REACH / far)
                 far = min(far, tuned.REACH / slow)

@@ -1,7 +1,7 @@
 """Large tables: a public sample of the rows comes first, and few steps over all rows last."""
 
 from itertools import pairwise
-from math import sqrt
+from math import ceil, sqrt
 
 import numpy as np
 import pytest
@@ -88,6 +88,16 @@ def test_default_classifiers_of_large_tables_start_on_a_sample(options, facts):
     # Just before the solver, whose start it is.
     assert isinstance(plan.stages[plan.stages.index(first) + 1], Solve)
     assert f"a first solution from {first.n_samples:,} of the rows, 50% of the rest" in str(plan)
+
+
+def test_steps_over_all_rows_are_planned_with_what_the_first_solution_leaves():
+    plan = skdp.plan(classifier(epsilon=64.0), N, D)
+    left = 1.0
+    for stage in plan.stages[: plan.stages.index(plan.stage(Solve))]:
+        left *= 1 - stage.share
+    mu = gdp.mu(plan.epsilon, plan.delta) * sqrt(left)
+    # Three, and more where noise is small.
+    assert plan.solver.steps == ceil(3 * mu / 2) > 3
 
 
 def test_regressions_of_large_tables_start_on_a_sample_and_end_by_two_steps(tables_of_any_size):

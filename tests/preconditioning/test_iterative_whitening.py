@@ -143,3 +143,31 @@ def test_a_second_look_resolves_what_the_first_one_cannot():
         return np.mean(worst)
 
     assert curvatures(3) > 1.5 * curvatures(1)
+
+
+@pytest.mark.parametrize(("data_norm", "told"), [(1.0, True), (30.0, False)])
+def test_a_direction_without_rows_is_told_where_a_single_row_would_be_stretched(data_norm, told):
+    # By the share of the coordinates of a row along a feature that are hidden. Where rows are much
+    # shorter than their bound, noise hides directions along which a row is not stretched.
+    rows = np.column_stack([0.9 * X, np.zeros(N)])
+    bounds = RowBounds(data_norm, CONSTANT, TargetBounds(-1.0, 1.0))
+    problem = Problem(Squared(), N, D + 1, bounds)
+
+    def shares(row_map):
+        squares = row_map.jacobian() ** 2
+        return squares @ row_map.hidden / squares.sum(axis=1)
+
+    first, further = [], []
+    for seed in range(5):
+        done, _ = prepared(problem=problem, epsilon=64.0, rows=rows, seed=seed)
+        first.append(shares(done.bounds.row_map))
+        ledger, noise = Ledger(64.0, DELTA), SeededNoise(np.random.default_rng(100 + seed))
+        oracle = PrivateOracle(DenseRows(rows, np.zeros(N)), ledger, Adjacency.REPLACE_ONE, noise)
+        again = IterativeWhitening().prepare(
+            problem, oracle.for_problem(problem), PUBLIC_RNG, done.bounds.row_map
+        )
+        further.append(shares(again.bounds.row_map))
+    for found in (first, further):
+        *known, empty = np.mean(found, axis=0)
+        assert np.max(known) < 0.01
+        assert (empty > 0.3) if told else (empty < 0.01)

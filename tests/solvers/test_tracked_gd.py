@@ -158,3 +158,20 @@ def test_directions_of_little_variance_are_learned_in_the_users_coordinates():
     problem = Problem(Squared(), N, 2, bounds)
     w, _, _ = solve(TrackedGD(steps=200), problem, X, y, epsilon=1e6)
     np.testing.assert_allclose(w, [0.2, 0.5], rtol=0.02)
+
+
+def test_at_huge_budgets_rows_longer_than_released_moments_say_make_no_step_unstable():
+    # One row in a hundred lies along a fourth direction, of moment 9, and is cut where moments are
+    # released. From epsilon 256 on the clip leaves such rows whole: with long steps descent swung
+    # there, as far as the clip of three rows in a thousand let it, and noise grew with the clip.
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-sqrt(3), sqrt(3), size=(N, 4)) * [1, 1, 1, 0]
+    X[: N // 100] = [0, 0, 0, 30]
+    y = X @ [0.2, -0.1, 0.05, 0.002] + 0.05 * rng.normal(size=N)
+    row_map = RowMap(np.ones(4), None, np.zeros(4), 30.0, 1.8, np.append(np.ones(3), 0.5))
+    problem = Problem(Squared(), N, 4, RowBounds(30.0, 0.0, TargetBounds(-1.0, 1.0), row_map))
+    w, entries, _ = solve(TrackedGD(), problem, X, y, epsilon=256.0)
+    exact = np.linalg.lstsq(X, y, rcond=None)[0]
+    sizes = np.abs(y - X @ exact) * np.linalg.norm(X, axis=1)
+    assert clips(entries)[0][-1] < 2 * np.quantile(sizes, 0.997)
+    assert np.mean((X @ (w - exact)) ** 2) < 1e-6

@@ -36,6 +36,10 @@ class IterativeWhitening(Preconditioner):
     is one before it. A constant column joins the features, and a ridge penalty becomes a quadratic
     form, with the same meaning in the user's coordinates.
 
+    Noise hides whether any row lies along some directions, as those of categories with few rows or
+    none. Solvers are told of them, as far as a single row of typical length would have a second
+    moment of 1 there: noise in a coefficient is far more in the prediction for such a row.
+
     Where coordinates are known from other rows of the same kind, as in the later parts of a stream,
     one iteration in those is enough, for an eighth of the share.
 
@@ -82,13 +86,13 @@ class IterativeWhitening(Preconditioner):
         if known is None:
             if not self.acts(problem, budget.mu, known=False):
                 return problem
-            matrix, effective, moments = np.eye(p), 1.0, None
+            matrix, effective, moments, hidden = np.eye(p), 1.0, None, None
             spends = budget.fraction(self.share).split(self.iterations)
         else:
             matrix, effective = _matrix_of(known, bounds.intercept_value), _squared(known, p)
-            moments = known.moments
+            moments, hidden = known.moments, known.hidden
             spends = [budget.fraction(tuned.FURTHER_ITERATION_SHARE * self.share).whole()]
-        current, sd = problem, 0.0
+        current, sd, square, d = problem, 0.0, 0.0, problem.n_features
         for k, spend in enumerate(spends):
             if k > 0 or known is not None:
                 norm = self.row_clip * sqrt(effective)
@@ -98,7 +102,10 @@ class IterativeWhitening(Preconditioner):
                 current = self._mapped(problem, matrix, norm)
             answer, sd = oracle.for_problem(current).second_moments(full=True, spend=spend)
             if current is problem:
-                warn_of_one_column(problem, np.diag(answer)[: problem.n_features], sd)
+                variances = np.diag(answer)[:d]
+                warn_of_one_column(problem, variances, sd)
+                # The mean squared length of rows, less what may be noise.
+                square = max(0.0, float(variances.sum()) - 2 * sd * sqrt(d))
             values, vectors = np.linalg.eigh(answer)
             ridge = half_edge(sd, p)
             without_noise = np.maximum(_shrunk(values, ridge), 0.0)
@@ -115,6 +122,13 @@ class IterativeWhitening(Preconditioner):
             squares = np.maximum(values + ridge, least)
             matrix = matrix @ (vectors / np.sqrt(squares))
             moments = without_noise / squares
+            of_noise = ridge / np.maximum(without_noise + ridge, np.finfo(float).tiny)
+            if known is None:
+                # Second moments that a single row of typical length has along a direction.
+                alone = square * np.sum(matrix[:d] ** 2, axis=0) / problem.n_samples
+                hidden = of_noise**2 * np.minimum(1.0, alone)
+            elif hidden is not None:
+                hidden = of_noise**2 * (hidden @ vectors**2)
             effective = max(1.0, float(np.sum(values / squares)))
             # A further iteration has nothing left to tell apart; the solver has what it saves. That
             # was measured for residuals alone.
@@ -123,7 +137,7 @@ class IterativeWhitening(Preconditioner):
                 break
         reach = np.linalg.norm(matrix, 2) * bounds.row_norm
         conditioned = self._mapped(
-            problem, matrix, _LONGER * float(reach), sqrt(effective), moments
+            problem, matrix, _LONGER * float(reach), sqrt(effective), moments, hidden
         )
         penalty = Tikhonov.of(problem.penalty, matrix[: problem.n_features])
         return replace(conditioned, penalty=penalty)
@@ -135,12 +149,13 @@ class IterativeWhitening(Preconditioner):
         norm: float,
         typical: float | None = None,
         moments: np.ndarray | None = None,
+        hidden: np.ndarray | None = None,
     ) -> Problem:
         d, bounds = problem.n_features, problem.bounds
         shift = np.zeros(len(matrix))
         if bounds.intercept_value:
             shift = -bounds.intercept_value * matrix[-1]
-        row_map = RowMap(np.ones(d), matrix[:d], shift, norm, typical, moments)
+        row_map = RowMap(np.ones(d), matrix[:d], shift, norm, typical, moments, hidden)
         mapped = replace(bounds, intercept_value=0.0, row_map=row_map)
         return replace(problem, n_features=len(matrix), bounds=mapped)
 
