@@ -287,27 +287,40 @@ def run_split(estimator, name, seed, solvers, epsilons):
     return fits
 
 
+METRICS = {"loss": "loss", "auc": "AUC", "score": "R² or D²"}
+
+
 def table(fits):
-    """A row for each estimator and solver: the largest mean gap over tables, for each budget."""
+    """A row for each estimator and solver: the largest mean gap over tables, for each budget.
+
+    A cell has the gap of the loss and that of AUC, or the one gap of a regression. The last column
+    names the tables that gaps of the largest budget are from.
+    """
     epsilons = sorted({f.epsilon for f in fits})
-    lines, order = [], [f"{estimator}: {solver}" for estimator in MODELS for solver in NAMES]
-    for method in sorted({f.method for f in fits}, key=order.index):
-        own = [f for f in fits if f.method == method]
-        for metric in own[0].scores:
-            found = results.cells(own, metric)
-            worst = [
-                max((c.mean, data) for (data, _, e), c in found.items() if e == epsilon)
-                for epsilon in epsilons
-            ]
-            gap, data = worst[-1]
-            marked = f"**{data}**" if gap > MOST[metric] else data
-            estimator, solver = method.split(": ")
-            lines.append(
-                [estimator, f"`{solver}`", metric, *(f"{g:.4f}" for g, _ in worst), marked]
-            )
-    return report.grid(
-        ["estimator", "solver", "gap of", *(f"{e:g}" for e in epsilons), "largest on"], lines
-    )
+    lines, last = [], None
+    for estimator in MODELS:
+        for solver in NAMES:
+            own = [f for f in fits if f.method == f"{estimator}: {solver}"]
+            if not own:
+                continue
+            columns = []
+            for metric in dict.fromkeys(key for f in own for key in f.scores):
+                found = results.cells(own, metric)
+                worst = [
+                    max((c.mean, data) for (data, _, e), c in found.items() if e == epsilon)
+                    for epsilon in epsilons
+                ]
+                gap, data = worst[-1]
+                far = gap > MOST[metric]
+                shown = [f"{g:z.3f}" for g, _ in worst]
+                columns.append([*shown[:-1], f"**{shown[-1]}**" if far else shown[-1], data])
+            *gaps, names = zip(*columns, strict=True)
+            metrics = " / ".join(METRICS[key] for key in own[0].scores)
+            told = "" if estimator == last else f"{estimator}: {metrics}"
+            cells = [" / ".join(gap) for gap in gaps]
+            lines.append([told, f"`{solver}`", *cells, " / ".join(dict.fromkeys(names))])
+            last = estimator
+    return report.grid(["gaps of", "solver", *(f"{e:g}" for e in epsilons), "largest on"], lines)
 
 
 def parse(arguments):
