@@ -91,9 +91,10 @@ def wang(splits):
     """Mean squared errors on sets of Wang (2018), over ten folds, beside those printed there."""
     del splits
     frames = datasets.stored("frames")
-    rows = []
+    rows, epsilons = [], frames.EPSILONS[::2]  # There are ten.
     for name in SETS_OF_WANG:
         X, y, printed = frames.published(name)
+        printed = printed.loc[epsilons]
         of_methods = printed.loc[:, PRIVATE_OF_WANG]
         best = of_methods.min(axis=1)
         constant, exact = (printed[method].iloc[0] for method in ("constant", "not private"))
@@ -111,7 +112,7 @@ def wang(splits):
             ]
             rows.append(["", f"skdp, `{adjacency}`", *shown])
     return grid(
-        ["set: error of a constant, not private", "", *(f"ε = {e:g}" for e in frames.EPSILONS)],
+        ["set: error of a constant, not private", "", *(f"ε = {e:g}" for e in epsilons)],
         rows,
     )
 
