@@ -230,10 +230,9 @@ def built_on(rows, epsilon, horizon, seed):
 
 def later_blocks(arguments):
     rules = tuned.Whitening.MOST_BLUR, tuned.PreconditionedGD.STEPS_OF_FOLLOWING
-    print("Loss of blocks that build on those before, less that of blocks that do not (± se): the")
-    print(
-        f"largest of epsilon {', '.join(f'{e:g}' for e in EPSILONS_OF_BLOCKS)}; looks, gradients\n"
-    )
+    print("Loss of blocks that build on those before, less that of blocks that do not (± se), the")
+    print("largest of the epsilons for which looks and gradients are given one after another:")
+    print(f"{', '.join(f'{e:g}' for e in EPSILONS_OF_BLOCKS)}\n")
     print("| data | horizon | more at the end | more on the next rows | looks | gradients |")
     print("|---" * 6 + "|", flush=True)
     for name in arguments.data:
