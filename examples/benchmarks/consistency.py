@@ -13,7 +13,8 @@ solution with an l1 penalty.
     python examples/benchmarks/consistency.py --estimators linear --solvers gd ppm --tables delays
     python examples/benchmarks/consistency.py --report consistency.json --fill PAGE
 
-Printed is for each estimator and solver the largest gap over the tables, of means over splits.
+Printed is for each estimator and solver the largest gap over the tables, of means over splits, for
+one budget after another.
 PAGE is docs/benchmarks/solvers.md. Tables that need stored data are skipped without them.
 """
 
@@ -287,40 +288,37 @@ def run_split(estimator, name, seed, solvers, epsilons):
     return fits
 
 
-METRICS = {"loss": "loss", "auc": "AUC", "score": "R² or D²"}
+def gaps(fits, metric):
+    """The largest mean gap over tables for each budget, the last one in bold where it is wide."""
+    found = results.cells(fits, metric)
+    epsilons = sorted({f.epsilon for f in fits})
+    worst = [max(c.mean for (*_, e), c in found.items() if e == epsilon) for epsilon in epsilons]
+    shown = [f"{gap:z.3f}".removeprefix("0").replace("-0.", "-.") for gap in worst]
+    far = worst[-1] > MOST[metric]
+    return " ".join([*shown[:-1], f"**{shown[-1]}**" if far else shown[-1]])
 
 
 def table(fits):
-    """A row for each estimator and solver: the largest mean gap over tables, for each budget.
+    """A row for each solver and a column for each estimator: gaps for each budget in turn.
 
-    A cell has the gap of the loss and that of AUC, or the one gap of a regression. The last column
-    names the tables that gaps of the largest budget are from.
+    AUC, which not all estimators have, is a second table.
     """
-    epsilons = sorted({f.epsilon for f in fits})
-    lines, last = [], None
-    for estimator in MODELS:
-        for solver in NAMES:
-            own = [f for f in fits if f.method == f"{estimator}: {solver}"]
-            if not own:
-                continue
-            columns = []
-            for metric in dict.fromkeys(key for f in own for key in f.scores):
-                found = results.cells(own, metric)
-                worst = [
-                    max((c.mean, data) for (data, _, e), c in found.items() if e == epsilon)
-                    for epsilon in epsilons
-                ]
-                gap, data = worst[-1]
-                far = gap > MOST[metric]
-                shown = [f"{g:z.3f}" for g, _ in worst]
-                columns.append([*shown[:-1], f"**{shown[-1]}**" if far else shown[-1], data])
-            *gaps, names = zip(*columns, strict=True)
-            metrics = " / ".join(METRICS[key] for key in own[0].scores)
-            told = "" if estimator == last else f"{estimator}: {metrics}"
-            cells = [" / ".join(gap) for gap in gaps]
-            lines.append([told, f"`{solver}`", *cells, " / ".join(dict.fromkeys(names))])
-            last = estimator
-    return report.grid(["gaps of", "solver", *(f"{e:g}" for e in epsilons), "largest on"], lines)
+    grids = []
+    for metrics in (("loss", "score"), ("auc",)):
+        cells = {
+            (estimator, solver): gaps(own, metric)
+            for estimator in MODELS
+            for solver in NAMES
+            for metric in metrics
+            if (own := [f for f in fits if f.method == f"{estimator}: {solver}"])
+            and metric in own[0].scores
+        }
+        estimators = [e for e in MODELS if any(e == estimator for estimator, _ in cells)]
+        solvers = [s for s in NAMES if any(s == solver for _, solver in cells)]
+        rows = [[f"`{s}`", *(cells.get((e, s), "") for e in estimators)] for s in solvers]
+        kind = "AUC" if metrics == ("auc",) else "loss, R² or D²"
+        grids.append(report.grid([kind, *estimators], rows))
+    return "\n\n".join(grids)
 
 
 def parse(arguments):

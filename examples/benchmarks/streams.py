@@ -230,15 +230,12 @@ def built_on(rows, epsilon, horizon, seed):
 
 def later_blocks(arguments):
     rules = tuned.Whitening.MOST_BLUR, tuned.PreconditionedGD.STEPS_OF_FOLLOWING
-    print("Loss of blocks that build on those before, less that of blocks that do not (± se), the")
-    print("largest of the epsilons for which looks and gradients are given one after another:")
-    print(f"{', '.join(f'{e:g}' for e in EPSILONS_OF_BLOCKS)}\n")
-    print("| data | horizon | more at the end | more on the next rows | looks | gradients |")
-    print("|---" * 6 + "|", flush=True)
+    print("Loss of blocks that build on those before, less that of blocks that do not (± se)\n")
+    print("| data | epsilon | horizon | loss | at the end | of the next rows | looks | gradients |")
+    print("|---" * 8 + "|", flush=True)
     for name in arguments.data:
-        for horizon in (True, False):
-            losses, counts = [], []
-            for epsilon in EPSILONS_OF_BLOCKS:
+        for epsilon in EPSILONS_OF_BLOCKS:
+            for horizon in (True, False):
                 found = []
                 for seed in range(arguments.repeats):
                     made = SIMULATED.get(name)
@@ -250,16 +247,15 @@ def later_blocks(arguments):
                         pair.append(built_on(rows, epsilon, horizon, seed))
                     found.append(pair)
                 before, after = np.moveaxis(np.array(found), 1, 0)
-                more = (after - before)[:, :2]
-                errors = more.std(axis=0, ddof=1) / np.sqrt(len(found))
-                losses.append(list(zip(more.mean(axis=0), errors, strict=True)))
-                counts.append(
+                errors = (after - before)[:, :2].std(axis=0, ddof=1) / np.sqrt(len(found))
+                means = (after - before)[:, :2].mean(axis=0)
+                losses = [f"{m:+.4f} ± {e:.4f}" for m, e in zip(means, errors, strict=True)]
+                counts = [
                     f"{b:.0f} to {a:.0f}" for b, a in zip(before[0, 2:], after[0, 2:], strict=True)
-                )
-            row = [name, "declared" if horizon else "none"]
-            row += [f"{m:+.4f} ± {e:.4f}" for m, e in map(max, zip(*losses, strict=True))]
-            row += [", ".join(of_budgets) for of_budgets in zip(*counts, strict=True)]
-            print(f"| {' | '.join(row)} |", flush=True)
+                ]
+                row = [name, f"{epsilon:g}", "declared" if horizon else "none"]
+                row += [f"{before[:, 0].mean():.4f}", *losses, *counts]
+                print(f"| {' | '.join(row)} |", flush=True)
 
 
 def grown(parameters, queue):
