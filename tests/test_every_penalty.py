@@ -1,7 +1,7 @@
 """What every penalty has to keep: its proximal map, its strong convexity, its scaling.
 
-Add a penalty to ``EXAMPLES`` and it is tested. ``Tikhonov`` takes weights of one size only and has
-tests of its own.
+Add a penalty to ``EXAMPLES`` and it is tested. ``Tikhonov`` takes weights of one size only, and is
+tested where that is the one of ``points``.
 """
 
 import numpy as np
@@ -55,10 +55,15 @@ def check_declared(penalty):
             assert penalty.value(w) == pytest.approx(absolute)
 
 
-RIDGES = [Tikhonov(np.diag([1.0, 2.0, 3.0, 4.0])), Tikhonov(np.arange(4.0))]
+RIDGES = [
+    Tikhonov(np.diag([1.0, 2.0, 3.0, 4.0])),
+    Tikhonov(np.arange(4.0)),
+    Tikhonov(np.random.default_rng(0).normal(size=(3, 4))),
+]
+every_penalty_of_four = pytest.mark.parametrize("penalty", [*EXAMPLES, *RIDGES], ids=str)
 
 
-@pytest.mark.parametrize("penalty", [*EXAMPLES, *RIDGES], ids=str)
+@every_penalty_of_four
 def test_declarations_hold(penalty):
     check_declared(penalty)
 
@@ -120,7 +125,7 @@ def check_strong_convexity(penalty):
     assert min(spare) <= 1e-9
 
 
-@every_penalty
+@every_penalty_of_four
 def test_prox_minimises_its_objective(penalty):
     check_prox(penalty)
 
@@ -170,18 +175,18 @@ def test_matrix_is_treated_as_the_vector_of_its_entries(penalty):
             np.testing.assert_array_equal(penalty.prox(matrix, 0.5).ravel(), penalty.prox(w, 0.5))
 
 
-@every_penalty
+@every_penalty_of_four
 def test_prox_is_a_fresh_array_and_its_argument_stays(penalty):
     for step in (0.0, 0.5):
-        w = np.array([1.0, -0.01, 3.0])
+        w = np.array([1.0, -0.01, 3.0, 0.0])
         result = penalty.prox(w, step)
         assert not np.shares_memory(result, w)
         result += 1
-        np.testing.assert_array_equal(w, [1.0, -0.01, 3.0])
+        np.testing.assert_array_equal(w, [1.0, -0.01, 3.0, 0.0])
 
 
 @pytest.mark.parametrize("factor", [0.0, 0.5, 3.0])
-@every_penalty
+@every_penalty_of_four
 def test_scaled_multiplies_the_penalty(penalty, factor):
     scaled = penalty.scaled(factor)
     assert type(scaled) is type(penalty)

@@ -13,7 +13,8 @@ solution with an l1 penalty.
     python examples/benchmarks/consistency.py --estimators linear --solvers gd ppm --tables delays
     python examples/benchmarks/consistency.py --report consistency.json --fill PAGE
 
-Printed is for each estimator and solver the largest gap over the tables, of means over splits.
+Printed is for each estimator and solver the largest gap over the tables, of means over splits, for
+one budget after another.
 PAGE is docs/benchmarks/solvers.md. Tables that need stored data are skipped without them.
 """
 
@@ -287,27 +288,37 @@ def run_split(estimator, name, seed, solvers, epsilons):
     return fits
 
 
-def table(fits):
-    """A row for each estimator and solver: the largest mean gap over tables, for each budget."""
+def gaps(fits, metric):
+    """The largest mean gap over tables for each budget, the last one in bold where it is wide."""
+    found = results.cells(fits, metric)
     epsilons = sorted({f.epsilon for f in fits})
-    lines, order = [], [f"{estimator}: {solver}" for estimator in MODELS for solver in NAMES]
-    for method in sorted({f.method for f in fits}, key=order.index):
-        own = [f for f in fits if f.method == method]
-        for metric in own[0].scores:
-            found = results.cells(own, metric)
-            worst = [
-                max((c.mean, data) for (data, _, e), c in found.items() if e == epsilon)
-                for epsilon in epsilons
-            ]
-            gap, data = worst[-1]
-            marked = f"**{data}**" if gap > MOST[metric] else data
-            estimator, solver = method.split(": ")
-            lines.append(
-                [estimator, f"`{solver}`", metric, *(f"{g:.4f}" for g, _ in worst), marked]
-            )
-    return report.grid(
-        ["estimator", "solver", "gap of", *(f"{e:g}" for e in epsilons), "largest on"], lines
-    )
+    worst = [max(c.mean for (*_, e), c in found.items() if e == epsilon) for epsilon in epsilons]
+    shown = [f"{gap:z.3f}".removeprefix("0").replace("-0.", "-.") for gap in worst]
+    far = worst[-1] > MOST[metric]
+    return " ".join([*shown[:-1], f"**{shown[-1]}**" if far else shown[-1]])
+
+
+def table(fits):
+    """A row for each solver and a column for each estimator: gaps for each budget in turn.
+
+    AUC, which not all estimators have, is a second table.
+    """
+    grids = []
+    for metrics in (("loss", "score"), ("auc",)):
+        cells = {
+            (estimator, solver): gaps(own, metric)
+            for estimator in MODELS
+            for solver in NAMES
+            for metric in metrics
+            if (own := [f for f in fits if f.method == f"{estimator}: {solver}"])
+            and metric in own[0].scores
+        }
+        estimators = [e for e in MODELS if any(e == estimator for estimator, _ in cells)]
+        solvers = [s for s in NAMES if any(s == solver for _, solver in cells)]
+        rows = [[f"`{s}`", *(cells.get((e, s), "") for e in estimators)] for s in solvers]
+        kind = "AUC" if metrics == ("auc",) else "loss, R² or D²"
+        grids.append(report.grid([kind, *estimators], rows))
+    return "\n\n".join(grids)
 
 
 def parse(arguments):

@@ -218,9 +218,9 @@ def summary(fits):
 
 
 def comparison(fits, epsilon):
-    """A row a data set, a column a method, at one epsilon."""
-    fits = [f for f in fits if f.epsilon in (epsilon, None)]
-    found = {f.method for f in fits} - {"balanced", "frequencies"}
+    """A row a data set, a column a private method, at one epsilon."""
+    fits = [f for f in fits if f.epsilon == epsilon]
+    found = {f.method for f in fits} - {"balanced"}
     methods = [m for m in NAMES if m in found]
     rows = []
     for data, own in by_set(fits).items():

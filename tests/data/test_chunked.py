@@ -118,12 +118,6 @@ def test_fit_takes_less_memory_than_the_data(peak_bytes):
     assert peak <= 0.2 * n_chunks * 8 * shape[0] * shape[1]
 
 
-@pytest.mark.parametrize("source", [iter([]), (pair for pair in []), zip([], [], strict=True)])
-def test_a_source_that_can_be_read_only_once_is_refused(source):
-    with pytest.raises(TypeError, match="Chunks needs a source that can be read many times"):
-        Chunks(source)
-
-
 def test_a_source_that_cannot_be_read_is_refused():
     with pytest.raises(TypeError, match="got a int"):
         Chunks(3)

@@ -281,7 +281,8 @@ def test_chunks_come_with_their_targets_and_classes_are_given(make):
 
 
 def test_sources_that_can_be_read_only_once_are_refused():
-    for source in (iter([(X, Y)]), ((X, Y) for _ in range(1)), 5):
+    once = zip([X], [Y], strict=True)
+    for source in (iter([(X, Y)]), ((X, Y) for _ in range(1)), once, 5):
         with pytest.raises(TypeError, match="Chunks needs a source that can be read many times"):
             Chunks(source)
 

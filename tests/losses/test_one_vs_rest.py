@@ -28,12 +28,6 @@ def test_bound_is_attained_where_all_classes_are_wrong_at_once():
     np.testing.assert_allclose(np.linalg.norm(d), OneVsRest(Hinge(), K).lipschitz, rtol=1e-15)
 
 
-@pytest.mark.parametrize("n_classes", [1, 0, -3])
-def test_fewer_than_two_classes_are_refused(n_classes):
-    with pytest.raises(ValueError, match="OneVsRest needs n_classes of at least 2"):
-        OneVsRest(Hinge(), n_classes)
-
-
 def test_losses_with_several_scores_are_refused():
     for inner in (Softmax(3), OneVsRest(Hinge(), 3)):
         with pytest.raises(ValueError, match="OneVsRest needs a loss with one score a row"):

@@ -1,5 +1,4 @@
 import numpy as np
-import pytest
 
 from skdp.problem.losses import Logistic, Softmax
 
@@ -30,9 +29,3 @@ def test_derivative_sums_to_zero_over_classes():
 
 def test_even_scores_cost_the_logarithm_of_the_number_of_classes():
     np.testing.assert_allclose(Softmax(4).value(np.arange(4.0), np.zeros((4, 4))), np.log(4))
-
-
-@pytest.mark.parametrize("n_classes", [1, 0, -3])
-def test_fewer_than_two_classes_are_refused(n_classes):
-    with pytest.raises(ValueError, match="Softmax needs n_classes of at least 2"):
-        Softmax(n_classes)

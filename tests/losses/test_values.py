@@ -8,7 +8,9 @@ from skdp.problem.losses import (
     Huber,
     HuberisedHinge,
     Logistic,
+    OneVsRest,
     Sigmoid,
+    Softmax,
     Squared,
     SquaredHinge,
     Tukey,
@@ -81,3 +83,11 @@ def test_extreme_scores_keep_their_precision():
 def test_a_width_out_of_range_is_refused(kind, width):
     with pytest.raises(ValueError, match=f"{kind.__name__} needs a (delta|width)"):
         kind(width)
+
+
+@pytest.mark.parametrize("n_classes", [1, 0, -3])
+@pytest.mark.parametrize("given", [(Softmax,), (OneVsRest, Hinge())], ids=str)
+def test_fewer_than_two_classes_are_refused(given, n_classes):
+    kind, *inner = given
+    with pytest.raises(ValueError, match=f"{kind.__name__} needs n_classes of at least 2"):
+        kind(*inner, n_classes)

@@ -5,16 +5,15 @@ from math import inf, log, sqrt
 
 import numpy as np
 import pytest
-from by_night import by_night
 from tasks_for_solvers import make_problem, solve
 
 from skdp.privacy import Adjacency, PrivateOracle, SeededNoise
 from skdp.privacy.accounting import Ledger
 from skdp.privacy.rows import DenseRows
 from skdp.problem.constraints import L2Ball
-from skdp.problem.losses import Huber, Logistic, Squared
+from skdp.problem.losses import Squared
 from skdp.problem.penalties import L2
-from skdp.solvers import GD, Spider
+from skdp.solvers import Spider
 
 DELTA, N, D = 1e-5, 2000, 3
 PUBLIC_RNG = np.random.default_rng(0)
@@ -97,21 +96,6 @@ def test_kappa_is_two_where_a_ridge_penalty_matters():
     for problem, kappa in ((weak, 1.0), (strong, 2.0)):
         w = solve(Spider(), problem, X, y)[0].w
         np.testing.assert_array_equal(w, solve(Spider(kappa=kappa), problem, X, y)[0].w)
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize("loss", [Logistic(), *by_night(Squared(), Huber(0.5))], ids=str)
-def test_learns_nearly_as_well_as_gradient_descent_in_the_mean(loss):
-    problem, X, y = make_problem(loss)
-
-    def error(solver):
-        values = [
-            loss.value(y, X @ solve(solver, problem, X, y, seed=seed)[0].w) for seed in range(8)
-        ]
-        return np.mean(values)
-
-    start = loss.value(y, X @ problem.start()).mean()
-    assert start - error(Spider()) > 0.8 * (start - error(GD()))
 
 
 def test_theory_has_the_constants_of_the_paper():

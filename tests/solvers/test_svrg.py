@@ -13,7 +13,7 @@ from skdp.privacy.accounting import Ledger
 from skdp.privacy.rows import DenseRows
 from skdp.problem.losses import Huber, Logistic, Softmax, Squared
 from skdp.problem.penalties import L2
-from skdp.solvers import GD, SVRG
+from skdp.solvers import GD, SVRG, Spider
 from skdp.testing import ExactOracle, RecordingOracle, Transcript
 
 DELTA, N, D = 1e-5, 2000, 3
@@ -107,9 +107,15 @@ def test_without_noise_it_takes_the_steps_of_gradient_descent():
 
 
 @pytest.mark.parametrize(
-    "loss", [Logistic(), *by_night(Softmax(2), Squared(), Huber(0.5))], ids=str
+    ("solver", "loss"),
+    [
+        (SVRG(), Logistic()),
+        *by_night(*((SVRG(), loss) for loss in (Softmax(2), Squared(), Huber(0.5)))),
+        *by_night(*((Spider(), loss) for loss in (Logistic(), Squared(), Huber(0.5)))),
+    ],
+    ids=str,
 )
-def test_learns_as_well_as_gradient_descent_in_the_mean(loss):
+def test_learns_as_well_as_gradient_descent_in_the_mean(solver, loss):
     problem, X, y = make_problem(loss)
 
     def error(solver):
@@ -120,7 +126,7 @@ def test_learns_as_well_as_gradient_descent_in_the_mean(loss):
         return np.mean(value)
 
     start = loss.value(y, X @ problem.start()).mean()
-    assert start - error(SVRG()) > 0.8 * (start - error(GD()))
+    assert start - error(solver) > 0.8 * (start - error(GD()))
 
 
 def test_the_paper_setting_solves_a_ridge_at_a_huge_budget():
