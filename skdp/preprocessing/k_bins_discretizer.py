@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.preprocessing import KBinsDiscretizer, OneHotEncoder
 from sklearn.utils._param_validation import Interval
 
-from ..validation import SCALERS, keep_parameters, one_of, with_advice
+from ..validation import SCALERS, keep_parameters, numbers_in, one_of, with_advice
 from .base import Invertible
 from .column_quantiles import ColumnDistributions, QuantileLearner
 
@@ -112,13 +112,17 @@ class DPKBinsDiscretizer(Invertible, QuantileLearner):
         self._numbers_of_bins()
 
     def _numbers_of_bins(self) -> np.ndarray:
-        given, d = np.asarray(self.n_bins), self.n_features_in_
-        if given.dtype.kind not in "iu" or given.shape not in ((), (d,)) or given.min() < 2:
+        given, d = numbers_in(self.n_bins), self.n_features_in_
+        if (
+            given is None
+            or given.shape not in ((), (d,))
+            or not np.all((given >= 2) & (given % 1 == 0))
+        ):
             raise ValueError(
                 f"{type(self).__name__} needs n_bins of at least 2, one number for all or for each "
                 f"of {d} features, got others."
             )
-        return np.broadcast_to(given, d)
+        return np.broadcast_to(given.astype(int), d)
 
     def _publish(self, distributions: ColumnDistributions) -> None:
         low, high = self.bounds_

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Any, ClassVar, final
 
 import numpy as np
@@ -99,7 +100,7 @@ class DPSimpleImputer(RangedTransformer):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **RangedTransformer._parameter_constraints,
         "strategy": [one_of("mean", "median", "most_frequent", "constant")],
-        "fill_value": [object],
+        "fill_value": [Real, str, None],
         "add_indicator": ["boolean"],
         "scale": ["boolean"],
     }
