@@ -194,7 +194,8 @@ def of_whole_units(query):
 
 def of_exposures(query):
     """True if weights of rows are exposures."""
-    of_gradient = getattr(query, "gradient", query)
+    of_all = getattr(query, "full", query)
+    of_gradient = getattr(of_all, "gradient", of_all)
     bounds = getattr(getattr(of_gradient, "problem", None), "bounds", None)
     counts = isinstance(getattr(bounds, "target", None), CountBounds)
     return counts or getattr(query, "of", None) == "events"

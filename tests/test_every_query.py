@@ -35,6 +35,7 @@ from queries_over_rows import (
 
 from skdp.privacy import Adjacency, queries
 from skdp.privacy.queries import (
+    GradientAndShareQuery,
     GradientNormQuery,
     GradientQuery,
     HistogramQuery,
@@ -45,7 +46,7 @@ from skdp.privacy.queries import (
 from skdp.privacy.rows import CategoryRows, DaskRows, DensePart, RowStore
 from skdp.privacy.sites import RemoteRows
 from skdp.problem import CountBounds
-from skdp.problem.losses import Huber, Logistic, Poisson, Softmax
+from skdp.problem.losses import Hazard, Huber, Logistic, Poisson, Softmax
 from skdp.testing import row_stores
 
 every_query = pytest.mark.parametrize("kind", EXAMPLES, ids=lambda kind: kind.name)
@@ -135,8 +136,17 @@ def test_people_whose_rows_are_alike_attain_the_declared_sensitivity(kind, adjac
         if kind.takes_units and not example.at_sites:
             people = units_of(example, most=50, alike=True)
             move = largest_move(example, people, adjacency, partial(plain, of_people=True))
+            # Whether a mean gradient at the bound is whole is for rounding to say.
+            least = 0.75 if kind is GradientAndShareQuery else attained(example, 0.99)
             # Of weights there are none to differ by.
-            assert move >= 0.99 or kind is TotalWeightQuery, example.query
+            assert move >= least or kind is TotalWeightQuery, example.query
+
+
+def attained(example, share):
+    """Share of the declared sensitivity that crafted neighbours reach."""
+    problem = getattr(example.query, "problem", None)
+    # Its largest derivatives are limits, which rows of few periods do not come near.
+    return 0.75 if isinstance(getattr(problem, "loss", None), Hazard) else share
 
 
 @pytest.mark.every_combination
@@ -146,7 +156,7 @@ def test_crafted_neighbours_attain_the_declared_sensitivity(kind, adjacency):
     start, step = list(Adjacency).index(adjacency), 3 if kind is GradientQuery else 12
     crafted = EXAMPLES[kind][1]
     for example in crafted[start::step] or crafted[:2]:
-        assert example.check(adjacency) >= 0.999, example.query
+        assert example.check(adjacency) >= attained(example, 0.999), example.query
 
 
 @pytest.mark.nightly
@@ -156,7 +166,7 @@ def test_all_neighbours_stay_within_the_declared_sensitivity(kind, adjacency):
     random, crafted = EXAMPLES[kind]
     assert max(example.check(adjacency) for example in random) > 0.5
     for example in crafted:
-        assert example.check(adjacency) >= 0.999, example.query
+        assert example.check(adjacency) >= attained(example, 0.999), example.query
 
 
 @every_query
