@@ -69,14 +69,10 @@ class Loss(ABC):
     of_times: ClassVar[bool] = False
     quantiles: tuple[float, ...] = ()
 
-    @property
-    def weighed_from(self) -> float:
-        """Norm from which derivatives are weighed down in place of being clipped; inf for never.
-
-        A clip of a derivative that has few sizes, one for each side of the target, would make the
-        sizes equal and so change what is fitted.
-        """
-        return inf
+    #: Norm from which derivatives are weighed down in place of being clipped; inf for never. A clip
+    #: of a derivative that has few sizes, one for each side of the target, would make the sizes
+    #: equal and so change what is fitted.
+    weighed_from: float = inf
 
     @property
     def family(self) -> str:
@@ -484,7 +480,7 @@ class Pinball(_OfResiduals):
         return sqrt(sum(max(q, 1 - q) ** 2 for q in self.quantiles))
 
     @property
-    def weighed_from(self) -> float:
+    def weighed_from(self) -> float:  # type: ignore[override]
         """Largest norm for scores in the order of their quantiles."""
         return sqrt(
             max(sum(q**2 for q in self.quantiles), sum((1 - q) ** 2 for q in self.quantiles))

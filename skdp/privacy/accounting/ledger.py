@@ -15,7 +15,7 @@ from .events import Event, NonPrivateEvent, Site
 
 # Shares of such limits, and noise for them, neither underflow nor overflow.
 _SMALLEST_LIMIT, _LARGEST_LIMIT = 1e-250, 1e250
-# Different events of sites that are remembered with their purpose.
+# Different events that are remembered with their purpose.
 _MOST_NAMED = 64
 
 
@@ -104,11 +104,13 @@ class _Account:
     The last event is open to be repeated.
     """
 
-    __slots__ = ("events", "latest", "price", "reserved_used", "settled")
+    __slots__ = ("cost", "events", "latest", "price", "reserved_used", "settled")
 
     def __init__(self) -> None:
         self.events: list[Event] = []
+        # As it was charged, and what one such release costs.
         self.latest: Event | None = None
+        self.cost = 0.0
         # Of the last event, and of all before it, exactly, as a few numbers: summing up all of them
         # at each charge would take time in proportion to the square of their number.
         self.price = 0.0
@@ -124,20 +126,21 @@ class _Account:
     def after(self, event: Event, calculus: Calculus) -> _Entry:
         """The entry with which the account would end if the event were charged."""
         last, charged = self.events[-1] if self.events else None, event
-        # Sites charge the same events again and again.
-        repeats = event is self.latest
-        repeats = repeats or (last is not None and last.changed(count=event.count) == event)
+        # Loops and sites charge the same events again and again.
+        same = event is self.latest
+        repeats = same or (last is not None and last.changed(count=event.count) == event)
         if last is not None and repeats:
             event = last.changed(count=last.count + event.count)
-        # The one place where counts enter.
-        price = event.count * calculus.cost(event)
+        cost = self.cost if same else calculus.cost(event)
         settled = self.settled if repeats else _added(self.settled, self.price)
-        return _Entry(event, price, settled, repeats, charged)
+        # The one place where counts enter.
+        return _Entry(event, event.count * cost, settled, repeats, charged, cost)
 
     def record(self, entry: _Entry) -> None:
         kept = len(self.events) - entry.repeats
         self.events[kept:] = [entry.event]
-        self.price, self.settled, self.latest = entry.price, entry.settled, entry.charged
+        self.price, self.settled = entry.price, entry.settled
+        self.latest, self.cost = entry.charged, entry.cost
 
 
 class _Entry(NamedTuple):
@@ -146,9 +149,11 @@ class _Entry(NamedTuple):
     event: Event
     price: float
     settled: list[float]
-    # Whether it is the event before once more, and as it was charged, with a count of its own.
+    # Whether it is the event before once more, as it was charged, with a count of its own, and what
+    # one such release costs.
     repeats: bool
     charged: Event
+    cost: float
 
 
 class Ledger:
@@ -189,8 +194,8 @@ class Ledger:
         self._demanding = False
         self._listener: Callable[[Event | tuple[Event, ...]], None] | None = None
         self._stage = Stage()
-        # By the identity of what was charged: sites charge the same events again and again.
-        self._named: dict[int, tuple[tuple[Event, ...], tuple[Event, ...]]] = {}
+        # By the identity of what was charged: loops charge the same events again and again.
+        self._named: dict[int, tuple[Event | tuple[Event, ...], Event | tuple[Event, ...]]] = {}
 
     @property
     def calculus(self) -> Calculus:
@@ -257,10 +262,9 @@ class Ledger:
         TypeError
             If the calculus has no price for this kind of event.
         """
-        if isinstance(event, tuple):
-            event = self._with_purpose(event)
-        elif self._stage.purpose:
-            event = event.changed(purpose=self._stage.purpose)
+        if self._stage.purpose:
+            given, named = self._named.get(id(event), (None, event))
+            event = named if given is event else self._with_purpose(event)
         self._record(event)
         if self._listener is not None:
             self._listener(event)
@@ -273,14 +277,14 @@ class Ledger:
         """
         self._listener = listener
 
-    def _with_purpose(self, events: tuple[Event, ...]) -> tuple[Event, ...]:
-        if not self._stage.purpose:
-            return events
-        given, named = self._named.get(id(events), ((), ()))
-        if given is not events:
-            named = tuple(event.changed(purpose=self._stage.purpose) for event in events)
-            if len(self._named) < _MOST_NAMED:
-                self._named[id(events)] = events, named
+    def _with_purpose(self, event: Event | tuple[Event, ...]) -> Event | tuple[Event, ...]:
+        purpose, named = self._stage.purpose, event
+        if isinstance(event, tuple):
+            named = tuple(of_site.changed(purpose=purpose) for of_site in event)
+        else:
+            named = event.changed(purpose=purpose)
+        if len(self._named) < _MOST_NAMED:
+            self._named[id(event)] = event, named
         return named
 
     def _record(self, event: Event | tuple[Event, ...]) -> None:

@@ -37,12 +37,16 @@ class Mechanism(ABC):
     fact: ClassVar[type[Event]]
 
     def event(self, query: str) -> Event | tuple[Event, ...]:
-        """The event to charge for one answer to the query of this name.
+        """The event to charge for one answer to the query of this name, the same object each time.
 
         If several sites answer it, a fact for each of them.
         """
-        known = self.fact.__dataclass_fields__
-        return self.fact(query=query, **{k: v for k, v in vars(self).items() if k in known})
+        made: Event | None = vars(self).get("_made")
+        if made is None or made.query != query:
+            known = self.fact.__dataclass_fields__
+            made = self.fact(query=query, **{k: v for k, v in vars(self).items() if k in known})
+            vars(self)["_made"] = made
+        return made
 
     @abstractmethod
     def randomize(self, value: np.ndarray, noise: SecretNoise) -> np.ndarray:

@@ -74,9 +74,17 @@ class GaussianQuery(Query):
 
     @final
     def mechanism(self, adjacency: Adjacency, spend: Spend) -> GaussianMechanism:
-        """The least Gaussian noise for the spend, with the margin for finite precision."""
-        computed = inflated(self.sensitivity(adjacency), self.rounding)
-        return GaussianMechanism.calibrated(computed, spend)
+        """The least Gaussian noise for the spend, with the margin for finite precision.
+
+        The latest is kept, also for questions that differ in their point alone.
+        """
+        asked = adjacency, spend.amount, self.rounding
+        latest: tuple[object, GaussianMechanism] | None = vars(self).get("_latest")
+        if latest is None or latest[0] != asked:
+            computed = inflated(self.sensitivity(adjacency), asked[-1])
+            latest = asked, GaussianMechanism.calibrated(computed, spend)
+            vars(self)["_latest"] = latest
+        return latest[1]
 
 
 @dataclass(frozen=True, eq=False)
