@@ -241,7 +241,7 @@ class Oracle(ABC):
         ``label_blind`` rows are bounded by weights that do not depend on their targets. ``sampled``
         takes a secret sample of the rows, for a spend that is one of ``reserved``.
         """
-        query = self._gradient_at(w, clip_norm, whole_units, label_blind)
+        query = self._gradient_at(w, (clip_norm, whole_units, label_blind))
         return self._release(self._of_sample(query) if sampled else query, spend)
 
     @final
@@ -254,8 +254,7 @@ class Oracle(ABC):
         label_blind: bool = False,
     ) -> float:
         """Noisy norm of the mean gradient at w, of rows bounded likewise. May be negative."""
-        gradient = self._gradient_at(w, clip_norm, label_blind=label_blind)
-        query = GradientNormQuery(gradient)
+        query = GradientNormQuery(self._gradient_at(w, (clip_norm, False, label_blind)))
         return float(self._release(query, spend))
 
     @final
@@ -274,8 +273,7 @@ class Oracle(ABC):
         Where the two are so far apart that it would not pay, it costs what two gradients cost.
         ``label_blind`` and ``sampled`` are as for gradients.
         """
-        gradient = self._gradient_at(w, clip_norm, label_blind=label_blind)
-        query = GradientDifferenceQuery(gradient, w0)
+        query = GradientDifferenceQuery(self._gradient_at(w, (clip_norm, False, label_blind)), w0)
         return self._release(self._of_sample(query) if sampled else query, spend)
 
     @property
@@ -292,7 +290,8 @@ class Oracle(ABC):
         that wants noise of a certain size can find the spend for it, since the scale falls with the
         root of the spend.
         """
-        return self._scale(self._gradient_at(np.zeros(self._current().shape), clip_norm), spend)
+        anywhere = np.zeros(self._current().shape)
+        return self._scale(self._gradient_at(anywhere, (clip_norm, False, False)), spend)
 
     @final
     def gradient_and_share(
@@ -311,7 +310,7 @@ class Oracle(ABC):
         what it will be compared with, see :class:`GradientAndShareQuery`. With ``whole_units`` it
         is the mean over the rows of privacy units that is clipped, or not.
         """
-        gradient = self._gradient_at(w, clip_norm, whole_units)
+        gradient = self._gradient_at(w, (clip_norm, whole_units, False))
         weight = self._adjacency.of_sum(gradient.bound) * sqrt(of_share / (1 - of_share))
         query = GradientAndShareQuery(gradient, weight, usual)
         answer = self._release(query, spend)
@@ -536,8 +535,7 @@ class Oracle(ABC):
         missing.
         """
         query = ColumnMomentsQuery(bounds, n_samples)
-        answer = self._release(query, spend)
-        scale = self._scale(query, spend)
+        answer, scale = self._noisy(query, spend)
         return ColumnMoments(*query.moments(answer), scale, query.missing(answer))
 
     @final
@@ -662,21 +660,17 @@ class Oracle(ABC):
         return self._open(StreamOpening(self._current(), plan, self._adjacency, spend))
 
     @final
-    def _gradient_at(
-        self,
-        w: np.ndarray,
-        clip_norm: float | None,
-        whole_units: bool = False,
-        label_blind: bool = False,
-    ) -> GradientQuery:
+    def _gradient_at(self, w: np.ndarray, bounds: tuple[float | None, bool, bool]) -> GradientQuery:
         """The query about a gradient: the latest one at another point, if that is all that is new.
 
-        So a loop works out once what its releases have in common: bounds, sensitivity and noise.
+        So a loop works out once what its releases have in common: sensitivity, mechanism and event.
+        ``bounds`` are the clip, whether it is on means of whole units, and whether it is blind to
+        labels.
         """
-        asked, own, new = (clip_norm, whole_units, label_blind), self._latest, None
+        own, new = self._latest, None
         if own is not None and own.problem is self._problem:
-            new = own.at(w) if (own.clip_norm, own.whole_units, own.label_blind) == asked else None
-        self._latest = new or GradientQuery(self._current(), w, *asked)
+            new = own.at(w) if (own.clip_norm, own.whole_units, own.label_blind) == bounds else None
+        self._latest = new or GradientQuery(self._current(), w, *bounds)
         return self._latest
 
     @final
@@ -773,7 +767,7 @@ class PrivateOracle(Oracle):
         self._ledger.charge(mechanism.event(query.name))
         # A warning or an exception about one row would tell of it outside the answer.
         with np.errstate(all="ignore"):
-            rows = self._of(self._rows)
+            rows = self._rows if self._positions is None else self._of(self._rows)
             if isinstance(query, PerturbedQuery):
                 perturbing = cast(PerturbingMechanism, mechanism)
                 exact = query.evaluate_under(rows, perturbing.perturbation(self._noise))

@@ -67,17 +67,13 @@ class Loss(ABC):
     log_means: ClassVar[bool] = False
     vector_targets: ClassVar[bool] = False
     of_times: ClassVar[bool] = False
+    family: ClassVar[str] = "residuals"
     quantiles: tuple[float, ...] = ()
 
     #: Norm from which derivatives are weighed down in place of being clipped; inf for never. A clip
     #: of a derivative that has few sizes, one for each side of the target, would make the sizes
     #: equal and so change what is fitted.
     weighed_from: float = inf
-
-    @property
-    def family(self) -> str:
-        """Name of the default hyperparameters of solvers that suit it."""
-        return "residuals"
 
     @property
     @abstractmethod
@@ -981,7 +977,7 @@ class OneVsRest(_SumOfLosses):
         return self.n_classes
 
     @property
-    def family(self) -> str:
+    def family(self) -> str:  # type: ignore[override]
         """Family of the inner loss."""
         return self.loss.family
 

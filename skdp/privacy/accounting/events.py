@@ -159,14 +159,8 @@ class ThresholdEvent(Event):
     @property
     def counts(self) -> GaussianEvent:
         """The Gaussian release that it is made of."""
-        return GaussianEvent(
-            query=self.query,
-            purpose=self.purpose,
-            sensitivity=self.sensitivity,
-            noise_scale=self.noise_scale,
-            count=self.count,
-            part=self.part,
-        )
+        common = {k: v for k, v in vars(self).items() if k not in ("mechanism", "threshold_delta")}
+        return GaussianEvent(**common)
 
     @property
     def mu_squared(self) -> float:

@@ -104,47 +104,44 @@ class _Account:
     The last event is open to be repeated.
     """
 
-    __slots__ = ("cost", "events", "latest", "price", "reserved_used", "settled")
+    __slots__ = ("end", "events", "reserved_used")
 
     def __init__(self) -> None:
         self.events: list[Event] = []
-        # As it was charged, and what one such release costs.
-        self.latest: Event | None = None
-        self.cost = 0.0
-        # Of the last event, and of all before it, exactly, as a few numbers: summing up all of them
-        # at each charge would take time in proportion to the square of their number.
-        self.price = 0.0
-        self.settled: list[float] = []
+        self.end: _Entry | None = None
         # Of each reserve.
         self.reserved_used: Counter[float] = Counter()
 
     @property
     def prices(self) -> list[float]:
         """Numbers whose sum is the total."""
-        return [*self.settled, self.price]
+        return [*self.end.settled, self.end.price] if self.end else [0.0]
 
     def after(self, event: Event, calculus: Calculus) -> _Entry:
         """The entry with which the account would end if the event were charged."""
-        last, charged = self.events[-1] if self.events else None, event
+        end, charged, settled = self.end, event, list[float]()
         # Loops and sites charge the same events again and again.
-        same = event is self.latest
-        repeats = same or (last is not None and last.changed(count=event.count) == event)
-        if last is not None and repeats:
-            event = last.changed(count=last.count + event.count)
-        cost = self.cost if same else calculus.cost(event)
-        settled = self.settled if repeats else _added(self.settled, self.price)
+        same = end is not None and event is end.charged
+        repeats = same or (end is not None and end.event.changed(count=event.count) == event)
+        cost = end.cost if end is not None and same else calculus.cost(event)
+        if end is not None:
+            settled = end.settled if repeats else _added(end.settled, end.price)
+            event = end.event.changed(count=end.event.count + event.count) if repeats else event
         # The one place where counts enter.
         return _Entry(event, event.count * cost, settled, repeats, charged, cost)
 
     def record(self, entry: _Entry) -> None:
         kept = len(self.events) - entry.repeats
         self.events[kept:] = [entry.event]
-        self.price, self.settled = entry.price, entry.settled
-        self.latest, self.cost = entry.charged, entry.cost
+        self.end = entry
 
 
 class _Entry(NamedTuple):
-    """Last event of an account, its price, and the sum of what is before it as a few numbers."""
+    """Last event of an account, its price, and the exact sum of all before it as a few numbers.
+
+    Adding all of them up at each charge would take time in proportion to the square of their
+    number.
+    """
 
     event: Event
     price: float
@@ -278,11 +275,9 @@ class Ledger:
         self._listener = listener
 
     def _with_purpose(self, event: Event | tuple[Event, ...]) -> Event | tuple[Event, ...]:
-        purpose, named = self._stage.purpose, event
-        if isinstance(event, tuple):
-            named = tuple(of_site.changed(purpose=purpose) for of_site in event)
-        else:
-            named = event.changed(purpose=purpose)
+        events = event if isinstance(event, tuple) else (event,)
+        of_each = tuple(each.changed(purpose=self._stage.purpose) for each in events)
+        named = of_each if events is event else of_each[0]
         if len(self._named) < _MOST_NAMED:
             self._named[id(event)] = event, named
         return named
@@ -379,7 +374,7 @@ class Ledger:
         """The entry of an event in an account, with what was spent beside it."""
         entry = account.after(event, self._calculus)
         if not fsum([*beside, *entry.settled, entry.price]) <= self.limit:
-            added = entry.price - (account.price if entry.repeats else 0.0)
+            added = entry.price - (account.prices[-1] if entry.repeats else 0.0)
             left = max(0.0, self._limit - fsum([*beside, *account.prices]))
             raise BudgetExceededError(
                 f"{event.query} would cost mu^2={added:.3g}{_where(event)} but {left:.3g} of "
@@ -409,11 +404,6 @@ class Ledger:
             f"{_LARGEST_LIMIT:g}], got epsilon={self._epsilon:g} and delta={self._delta:g}. Choose "
             "a less extreme epsilon, or epsilon=inf for no privacy."
         )
-
-
-def limit_of(epsilon: float, delta: float, calculus: Calculus | None = None) -> float:
-    """Whole budget, in mu^2, of a ledger that is opened so."""
-    return Ledger(epsilon, delta, calculus=calculus).limit
 
 
 def _check_reserved(event: Event, used: int, count: int) -> None:

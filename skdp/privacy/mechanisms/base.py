@@ -41,12 +41,12 @@ class Mechanism(ABC):
 
         If several sites answer it, a fact for each of them.
         """
-        made: Event | None = vars(self).get("_made")
-        if made is None or made.query != query:
+        made: dict[str, Event] = vars(self).setdefault("_made", {})
+        if query not in made:
             known = self.fact.__dataclass_fields__
-            made = self.fact(query=query, **{k: v for k, v in vars(self).items() if k in known})
-            vars(self)["_made"] = made
-        return made
+            facts = {k: v for k, v in vars(self).items() if k in known}
+            made[query] = self.fact(query=query, **facts)
+        return made[query]
 
     @abstractmethod
     def randomize(self, value: np.ndarray, noise: SecretNoise) -> np.ndarray:

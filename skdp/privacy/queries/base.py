@@ -76,15 +76,13 @@ class GaussianQuery(Query):
     def mechanism(self, adjacency: Adjacency, spend: Spend) -> GaussianMechanism:
         """The least Gaussian noise for the spend, with the margin for finite precision.
 
-        The latest is kept, also for questions that differ in their point alone.
+        Those that have been made are kept, also for queries that differ in their point alone.
         """
-        asked = adjacency, spend.amount, self.rounding
-        latest: tuple[object, GaussianMechanism] | None = vars(self).get("_latest")
-        if latest is None or latest[0] != asked:
+        made: dict[object, GaussianMechanism] = vars(self).setdefault("_made", {})
+        if (asked := (adjacency, spend.amount, self.rounding)) not in made:
             computed = inflated(self.sensitivity(adjacency), asked[-1])
-            latest = asked, GaussianMechanism.calibrated(computed, spend)
-            vars(self)["_latest"] = latest
-        return latest[1]
+            made[asked] = GaussianMechanism.calibrated(computed, spend)
+        return made[asked]
 
 
 @dataclass(frozen=True, eq=False)

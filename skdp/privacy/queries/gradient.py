@@ -203,16 +203,12 @@ class GradientQuery(Summed):
 
     def derivative_bounds(self, block: BoundedBlock, bound: float | None = None) -> np.ndarray:
         """Bounds on the derivatives of some rows, for the bound or another one, read-only."""
-        heaviest, most = self._heaviest_and_most
-        bound = self.bound if bound is None else bound
-        return block.lengths.derivative_bounds(bound / heaviest, most)
-
-    @cached_property
-    def _heaviest_and_most(self) -> tuple[float, float]:
         # Negative weights are refused by the problem; the bound holds in spite of them.
         heaviest = max(map(abs, self.problem.class_weight or (1.0,)))
         # The derivative at an infinite score must not outlive a bound that overflows.
-        return heaviest, LARGEST_SUM / self.problem.n_samples / max(1.0, heaviest)
+        most = LARGEST_SUM / self.problem.n_samples / max(1.0, heaviest)
+        bound = self.bound if bound is None else bound
+        return block.lengths.derivative_bounds(bound / heaviest, most)
 
     def clipped(self, block: BoundedBlock, z: np.ndarray, bounds: float | np.ndarray) -> np.ndarray:
         """Derivatives of some rows with scores z, clipped to these bounds."""

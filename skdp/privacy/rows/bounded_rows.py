@@ -722,14 +722,11 @@ def _copied_in_double(X: Rows, scratch: Scratch | None, use: str = "block") -> R
     return _changed(X, lambda entries: np.array(entries, dtype=np.float64, order="K", subok=False))
 
 
-class Scratch:
+class Scratch(dict[str, np.ndarray]):
     """Memory for what lives until the next block, or the next part of one, takes its place.
 
     Fresh memory for each would take longer than all else that is done with a block.
     """
-
-    def __init__(self) -> None:
-        self._rooms: dict[str, np.ndarray] = {}
 
     def like(self, X: np.ndarray, use: str) -> np.ndarray:
         """An array in double precision of the shape and the order of X, with any entries."""
@@ -739,9 +736,9 @@ class Scratch:
 
     def rows(self, m: int, d: int, use: str) -> np.ndarray:
         """A C-contiguous array in double precision of this shape, with any entries."""
-        room = self._rooms.get(use)
+        room = self.get(use)
         if room is None or room.size < m * d:
-            room = self._rooms[use] = np.empty(m * d)
+            room = self[use] = np.empty(m * d)
         return room[: m * d].reshape(m, d)
 
 
