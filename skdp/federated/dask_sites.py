@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
+from math import isinf
 from typing import Any, NoReturn, Self
 
 import numpy as np
 
-from ..privacy.accounting.ledger import Ledger
+from ..privacy.accounting.ledger import limit_of
 from ..privacy.adjacency import Adjacency
 from ..privacy.sites.actors import Actors
 from ..privacy.sites.remote_rows import Message, RemoteRows
@@ -96,7 +97,7 @@ class DaskSites:
             raise ValueError("DaskSites needs a worker for each site, and for no other.")
         # Refused here, and not on workers.
         public = Adjacency(adjacency)
-        if Ledger(epsilon, delta).exact:
+        if isinf(limit_of(epsilon, delta)):
             raise ValueError(
                 "DaskSites needs a finite epsilon, got inf; sites add noise to all they send."
             )

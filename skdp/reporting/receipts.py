@@ -19,7 +19,7 @@ from ..privacy.accounting.events import (
     SearchEvent,
     Site,
 )
-from ..privacy.accounting.ledger import Ledger, PrivacySpent
+from ..privacy.accounting.ledger import Ledger, PrivacySpent, limit_of
 from ..privacy.adjacency import Adjacency, PrivacyUnit
 from .divergences import gaussian_price, grouped, renyi
 
@@ -269,7 +269,7 @@ class SpendBound:
 
     def __post_init__(self) -> None:
         if isnan(self.limit):
-            limit = Ledger(self.epsilon, self.delta, calculus=self.calculus).limit
+            limit = limit_of(self.epsilon, self.delta, self.calculus)
             object.__setattr__(self, "limit", limit)
 
     @property

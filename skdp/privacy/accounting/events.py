@@ -162,11 +162,6 @@ class ThresholdEvent(Event):
         common = {k: v for k, v in vars(self).items() if k not in ("mechanism", "threshold_delta")}
         return GaussianEvent(**common)
 
-    @property
-    def mu_squared(self) -> float:
-        """Price in mu^2 of one release, beside ``threshold_delta``."""
-        return self.ratio * self.ratio
-
 
 @dataclass(frozen=True, kw_only=True)
 class ExponentialEvent(Event):

@@ -406,6 +406,11 @@ class Ledger:
         )
 
 
+def limit_of(epsilon: float, delta: float, calculus: Calculus | None = None) -> float:
+    """Whole budget, in mu^2, of a ledger that is opened so."""
+    return Ledger(epsilon, delta, calculus=calculus).limit
+
+
 def _check_reserved(event: Event, used: int, count: int) -> None:
     if used + event.count > count:
         raise BudgetExceededError(
