@@ -22,7 +22,7 @@ from ..problem.sites import Sites
 from .accounting.calculus import PureDP, SubsampledGaussianDP
 from .accounting.ledger import Budget, Ledger, Spend
 from .adjacency import Adjacency, PrivacyUnit
-from .mechanisms.base import Mechanism, PerturbingMechanism
+from .mechanisms.base import PerturbingMechanism
 from .mechanisms.site_noise import Trust
 from .no_noise import noise_under
 from .queries.base import GaussianQuery, PerturbedQuery, Query
@@ -32,7 +32,6 @@ from .queries.columns import (
     ColumnMomentsQuery,
     ColumnTreeQuery,
     MagnitudeVotesQuery,
-    UnitMoments,
 )
 from .queries.counts import (
     Histogrammed,
@@ -54,7 +53,6 @@ from .queries.score_scale import ScoreScaleQuery
 from .queries.selection import ResidualQuantileQuery, SelectionQuery, VertexQuery
 from .queries.site_gradients import SiteGradientsQuery, SiteRequest
 from .randomness import SecretNoise
-from .rounding import inflated
 from .rows.base import RowStore
 from .rows.category_rows import Category
 from .streams.stream_plan import StreamPlan
@@ -151,6 +149,7 @@ class Oracle(ABC):
         self._problem: Problem | None = None
         self._ceiling = inf
         self._positions: np.ndarray | None = None
+        self._latest: GradientQuery | None = None
 
     @final
     def for_problem(self, problem: Problem) -> Self:
@@ -242,7 +241,7 @@ class Oracle(ABC):
         ``label_blind`` rows are bounded by weights that do not depend on their targets. ``sampled``
         takes a secret sample of the rows, for a spend that is one of ``reserved``.
         """
-        query = GradientQuery(self._current(), w, clip_norm, whole_units, label_blind)
+        query = self._gradient_at(w, (clip_norm, whole_units, label_blind))
         return self._release(self._of_sample(query) if sampled else query, spend)
 
     @final
@@ -255,8 +254,7 @@ class Oracle(ABC):
         label_blind: bool = False,
     ) -> float:
         """Noisy norm of the mean gradient at w, of rows bounded likewise. May be negative."""
-        gradient = GradientQuery(self._current(), w, clip_norm, label_blind=label_blind)
-        query = GradientNormQuery(gradient)
+        query = GradientNormQuery(self._gradient_at(w, (clip_norm, False, label_blind)))
         return float(self._release(query, spend))
 
     @final
@@ -275,8 +273,7 @@ class Oracle(ABC):
         Where the two are so far apart that it would not pay, it costs what two gradients cost.
         ``label_blind`` and ``sampled`` are as for gradients.
         """
-        gradient = GradientQuery(self._current(), w, clip_norm, label_blind=label_blind)
-        query = GradientDifferenceQuery(gradient, w0)
+        query = GradientDifferenceQuery(self._gradient_at(w, (clip_norm, False, label_blind)), w0)
         return self._release(self._of_sample(query) if sampled else query, spend)
 
     @property
@@ -293,9 +290,8 @@ class Oracle(ABC):
         that wants noise of a certain size can find the spend for it, since the scale falls with the
         root of the spend.
         """
-        problem = self._current()
-        query = GradientQuery(problem, np.zeros(problem.shape), clip_norm)
-        return self._scale(query, spend)
+        anywhere = np.zeros(self._current().shape)
+        return self._scale(self._gradient_at(anywhere, (clip_norm, False, False)), spend)
 
     @final
     def gradient_and_share(
@@ -314,7 +310,7 @@ class Oracle(ABC):
         what it will be compared with, see :class:`GradientAndShareQuery`. With ``whole_units`` it
         is the mean over the rows of privacy units that is clipped, or not.
         """
-        gradient = GradientQuery(self._current(), w.copy(), clip_norm, whole_units)
+        gradient = self._gradient_at(w, (clip_norm, whole_units, False))
         weight = self._adjacency.of_sum(gradient.bound) * sqrt(of_share / (1 - of_share))
         query = GradientAndShareQuery(gradient, weight, usual)
         answer = self._release(query, spend)
@@ -539,8 +535,7 @@ class Oracle(ABC):
         missing.
         """
         query = ColumnMomentsQuery(bounds, n_samples)
-        answer = self._release(query, spend)
-        scale = self._scale(query, spend)
+        answer, scale = self._noisy(query, spend)
         return ColumnMoments(*query.moments(answer), scale, query.missing(answer))
 
     @final
@@ -602,7 +597,9 @@ class Oracle(ABC):
 
         See :class:`MetricMeansQuery`; the squares cost nothing beside the means.
         """
-        return self._moments(MetricMeansQuery(metrics, n_samples), spend)
+        query = MetricMeansQuery(metrics, n_samples)
+        moments = query.moments(self._release(query, spend))
+        return ColumnMoments(*moments, self._scale(query, spend))
 
     @final
     def group_means(
@@ -663,6 +660,20 @@ class Oracle(ABC):
         return self._open(StreamOpening(self._current(), plan, self._adjacency, spend))
 
     @final
+    def _gradient_at(self, w: np.ndarray, bounds: tuple[float | None, bool, bool]) -> GradientQuery:
+        """The query about a gradient: the latest one at another point, if that is all that is new.
+
+        So a loop works out once what its releases have in common: sensitivity, mechanism and event.
+        ``bounds`` are the clip, whether it is on means of whole units, and whether it is blind to
+        labels.
+        """
+        own, new = self._latest, None
+        if own is not None and own.problem is self._problem:
+            new = own.at(w) if (own.clip_norm, own.whole_units, own.label_blind) == bounds else None
+        self._latest = new or GradientQuery(self._current(), w, *bounds)
+        return self._latest
+
+    @final
     def _of_sample(
         self, full: GradientQuery | GradientDifferenceQuery | SiteRequest
     ) -> SampledGradientQuery:
@@ -680,18 +691,12 @@ class Oracle(ABC):
 
     @final
     def _scale(self, query: GaussianQuery, spend: Spend) -> float:
-        computed = inflated(query.sensitivity(self._adjacency), query.rounding)
-        return computed / sqrt(spend.amount)
+        return query.mechanism(self._adjacency, spend).sensitivity / sqrt(spend.amount)
 
     @final
     def _noisy(self, query: GaussianQuery, spend: Spend) -> Noisy:
-        scale = self._scale(query, spend)
-        return Noisy(self._release(query, spend), scale)
-
-    @final
-    def _moments(self, query: UnitMoments, spend: Spend) -> ColumnMoments:
-        scale = self._scale(query, spend)
-        return ColumnMoments(*query.moments(self._release(query, spend)), scale)
+        value = self._release(query, spend)
+        return Noisy(value, self._scale(query, spend))
 
     @abstractmethod
     def _release(self, query: Query, spend: Spend) -> np.ndarray: ...
@@ -763,9 +768,13 @@ class PrivateOracle(Oracle):
         self._ledger.charge(mechanism.event(query.name))
         # A warning or an exception about one row would tell of it outside the answer.
         with np.errstate(all="ignore"):
-            rows = self._of(self._rows)
-            exact = _plain(self._evaluate(query, mechanism, rows))
-            answer = mechanism.randomize(exact, self._noise)
+            rows = self._rows if self._positions is None else self._of(self._rows)
+            if isinstance(query, PerturbedQuery):
+                perturbing = cast(PerturbingMechanism, mechanism)
+                exact = query.evaluate_under(rows, perturbing.perturbation(self._noise))
+            else:
+                exact = query.evaluate(rows)
+            answer = mechanism.randomize(_plain(exact), self._noise)
             # Names of what the mechanism publishes, and of nothing else.
             if isinstance(query, CategoryCountsQuery):
                 answer = query.named(rows, answer)
@@ -792,12 +801,6 @@ class PrivateOracle(Oracle):
             f"PrivateOracle has no proof for all rows of a privacy unit together of the query "
             f"'{query}'; take another solver, or leave privacy_unit out."
         )
-
-    def _evaluate(self, query: Query, mechanism: Mechanism, rows: RowStore) -> np.ndarray:
-        if not isinstance(query, PerturbedQuery):
-            return query.evaluate(rows)
-        perturbing = cast(PerturbingMechanism, mechanism)
-        return query.evaluate_under(rows, perturbing.perturbation(self._noise))
 
 
 def _plain(exact: object) -> np.ndarray:

@@ -67,21 +67,13 @@ class Loss(ABC):
     log_means: ClassVar[bool] = False
     vector_targets: ClassVar[bool] = False
     of_times: ClassVar[bool] = False
+    family: ClassVar[str] = "residuals"
     quantiles: tuple[float, ...] = ()
 
-    @property
-    def weighed_from(self) -> float:
-        """Norm from which derivatives are weighed down in place of being clipped; inf for never.
-
-        A clip of a derivative that has few sizes, one for each side of the target, would make the
-        sizes equal and so change what is fitted.
-        """
-        return inf
-
-    @property
-    def family(self) -> str:
-        """Name of the default hyperparameters of solvers that suit it."""
-        return "residuals"
+    #: Norm from which derivatives are weighed down in place of being clipped; inf for never. A clip
+    #: of a derivative that has few sizes, one for each side of the target, would make the sizes
+    #: equal and so change what is fitted.
+    weighed_from: float = inf
 
     @property
     @abstractmethod
@@ -484,7 +476,7 @@ class Pinball(_OfResiduals):
         return sqrt(sum(max(q, 1 - q) ** 2 for q in self.quantiles))
 
     @property
-    def weighed_from(self) -> float:
+    def weighed_from(self) -> float:  # type: ignore[override]
         """Largest norm for scores in the order of their quantiles."""
         return sqrt(
             max(sum(q**2 for q in self.quantiles), sum((1 - q) ** 2 for q in self.quantiles))
@@ -985,7 +977,7 @@ class OneVsRest(_SumOfLosses):
         return self.n_classes
 
     @property
-    def family(self) -> str:
+    def family(self) -> str:  # type: ignore[override]
         """Family of the inner loss."""
         return self.loss.family
 

@@ -293,10 +293,8 @@ class ParallelComposition:
 
     def spent(self) -> PrivacySpent:
         """The largest spend of a part."""
-        return PrivacySpent(
-            max((r.spent.epsilon for r in self._receipts), default=0.0),
-            max((r.spent.delta for r in self._receipts), default=0.0),
-        )
+        spends = [r.spent for r in self._receipts] or [PrivacySpent(0.0, 0.0)]
+        return PrivacySpent(*map(max, zip(*spends, strict=True)))
 
     def events(self, *, named: bool = True) -> tuple[Event, ...]:
         """All events, each with the part that it is about; none while a part is not settled.

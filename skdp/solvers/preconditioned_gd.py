@@ -373,9 +373,9 @@ class _Axes:
         return np.concatenate([matrix @ w[:d], w[d:]])
 
 
-def _agreement(gradients: Iterable[np.ndarray], noise: float) -> float:
+def _agreement(gradients: deque[np.ndarray], noise: float) -> float:
     """Sum of the products of different gradients, in standard deviations of those of noise."""
-    of_all = np.array([g.ravel() for g in gradients])
+    of_all = np.array(gradients).reshape(len(gradients), -1)
     m, p = of_all.shape
     if m == 1:
         return 0.0

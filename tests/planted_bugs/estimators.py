@@ -17,7 +17,7 @@ from sklearn.base import BaseEstimator
 
 from skdp import DPLinearRegression, DPLogisticRegression
 from skdp.estimators import Announcements, EarlierModel, TargetMean
-from skdp.privacy import PrivateOracle
+from skdp.privacy.queries import GradientQuery
 from skdp.solvers import GD
 from skdp.testing import check_seed_stays_behind, record_fit, replay_fit
 
@@ -85,14 +85,14 @@ def nothing_is_said_unasked():
 
 def listeners_hear_before_rows_are_read():
     """One that raises stops the fit before its query is evaluated."""
-    evaluated, honest, model = [], PrivateOracle._evaluate, logistic(precondition=None)
+    evaluated, honest, model = [], GradientQuery.evaluate, logistic(precondition=None)
 
     def listen(event):
         raise RuntimeError(event.query)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Announcements, "begin", lambda self, *, callbacks: self._ledger.tell(listen))
-        patch.setattr(PrivateOracle, "_evaluate", lambda *a: evaluated.append(1) or honest(*a))
+        patch.setattr(GradientQuery, "evaluate", lambda *a: evaluated.append(1) or honest(*a))
         with pytest.raises(RuntimeError):
             model.fit(X, BINARY)
     assert not evaluated

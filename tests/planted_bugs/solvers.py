@@ -402,7 +402,7 @@ BUGS = (
     Bug("a Jacobian that its spend does not allow", {"perturbed_minimum.largest_jacobian": gives(10.0)}, jacobians_fit_their_spend, "too large"),
     Bug("a Jacobian beyond its allowance for nothing", {"PerturbedGaussianDP._cost_of_other": gives(0.01)}, a_jacobian_beyond_its_allowance_costs_more, "a free Jacobian"),
     Bug("half the noise on the slope", {"ObjectivePerturbation.perturbation": lambda honest, self, noise: 0.5 * honest(self, noise)}, answers_are_minimisers_for_the_noise_that_was_charged, "noise"),
-    Bug("a minimiser without a random slope", {"PrivateOracle._evaluate": lambda _, self, query, *args: query.evaluate(self._rows)}, answers_are_minimisers_for_the_noise_that_was_charged, "noise"),
+    Bug("a minimiser without a random slope", {"PerturbedMinimumQuery.evaluate_under": lambda honest, self, rows, slope: honest(self, rows, np.zeros_like(slope))}, answers_are_minimisers_for_the_noise_that_was_charged, "noise"),
     Bug("a computed minimiser without noise", {"ObjectivePerturbation.randomize": lambda _, self, value, noise: value}, computed_minimisers_are_published_with_noise, "noise"),
     Bug("a minimiser that is given up", {"perturbed_minimum.minimize": lambda _, f, start, tolerance: start - f.gradient(start) / f.smoothness}, minimisers_are_found_to_their_tolerance, "not found"),
     Bug("a second perturbation from one ledger", {"Ledger._check_shares": gives(None)}, a_ledger_takes_one_perturbation, "took two"),

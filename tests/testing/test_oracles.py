@@ -74,7 +74,7 @@ def test_replay_gives_the_same_answers_and_charges():
 
 def test_replay_holds_no_rows():
     replay, _ = replaying(recorded()[0])
-    public = {"_ledger", "_adjacency", "_problem", "_ceiling", "_positions"}
+    public = {"_ledger", "_adjacency", "_problem", "_ceiling", "_positions", "_latest"}
     assert set(vars(replay)) == {*public, "_coming"}
 
 

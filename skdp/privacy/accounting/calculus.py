@@ -316,7 +316,7 @@ class ThresholdedGaussianDP(Calculus):
 
     def _cost_of_other(self, event: Event) -> float | None:
         if isinstance(event, ThresholdEvent):
-            return event.mu_squared if event.threshold_delta <= self.threshold_delta else inf
+            return event.counts.mu_squared if event.threshold_delta <= self.threshold_delta else inf
         return event.mu_squared if isinstance(event, PrefixSumEvent) else None
 
     def limit(self, epsilon: float, delta: float) -> float:

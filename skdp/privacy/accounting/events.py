@@ -159,19 +159,8 @@ class ThresholdEvent(Event):
     @property
     def counts(self) -> GaussianEvent:
         """The Gaussian release that it is made of."""
-        return GaussianEvent(
-            query=self.query,
-            purpose=self.purpose,
-            sensitivity=self.sensitivity,
-            noise_scale=self.noise_scale,
-            count=self.count,
-            part=self.part,
-        )
-
-    @property
-    def mu_squared(self) -> float:
-        """Price in mu^2 of one release, beside ``threshold_delta``."""
-        return self.ratio * self.ratio
+        common = {k: v for k, v in vars(self).items() if k not in ("mechanism", "threshold_delta")}
+        return GaussianEvent(**common)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -15,7 +15,7 @@ from .events import Event, NonPrivateEvent, Site
 
 # Shares of such limits, and noise for them, neither underflow nor overflow.
 _SMALLEST_LIMIT, _LARGEST_LIMIT = 1e-250, 1e250
-# Different events of sites that are remembered with their purpose.
+# Different events that are remembered with their purpose.
 _MOST_NAMED = 64
 
 
@@ -104,51 +104,53 @@ class _Account:
     The last event is open to be repeated.
     """
 
-    __slots__ = ("events", "latest", "price", "reserved_used", "settled")
+    __slots__ = ("end", "events", "reserved_used")
 
     def __init__(self) -> None:
         self.events: list[Event] = []
-        self.latest: Event | None = None
-        # Of the last event, and of all before it, exactly, as a few numbers: summing up all of them
-        # at each charge would take time in proportion to the square of their number.
-        self.price = 0.0
-        self.settled: list[float] = []
+        self.end: _Entry | None = None
         # Of each reserve.
         self.reserved_used: Counter[float] = Counter()
 
     @property
     def prices(self) -> list[float]:
         """Numbers whose sum is the total."""
-        return [*self.settled, self.price]
+        return [*self.end.settled, self.end.price] if self.end else [0.0]
 
     def after(self, event: Event, calculus: Calculus) -> _Entry:
         """The entry with which the account would end if the event were charged."""
-        last, charged = self.events[-1] if self.events else None, event
-        # Sites charge the same events again and again.
-        repeats = event is self.latest
-        repeats = repeats or (last is not None and last.changed(count=event.count) == event)
-        if last is not None and repeats:
-            event = last.changed(count=last.count + event.count)
+        end, charged, settled = self.end, event, list[float]()
+        # Loops and sites charge the same events again and again.
+        same = end is not None and event is end.charged
+        repeats = same or (end is not None and end.event.changed(count=event.count) == event)
+        cost = end.cost if end is not None and same else calculus.cost(event)
+        if end is not None:
+            settled = end.settled if repeats else _added(end.settled, end.price)
+            event = end.event.changed(count=end.event.count + event.count) if repeats else event
         # The one place where counts enter.
-        price = event.count * calculus.cost(event)
-        settled = self.settled if repeats else _added(self.settled, self.price)
-        return _Entry(event, price, settled, repeats, charged)
+        return _Entry(event, event.count * cost, settled, repeats, charged, cost)
 
     def record(self, entry: _Entry) -> None:
         kept = len(self.events) - entry.repeats
         self.events[kept:] = [entry.event]
-        self.price, self.settled, self.latest = entry.price, entry.settled, entry.charged
+        self.end = entry
 
 
 class _Entry(NamedTuple):
-    """Last event of an account, its price, and the sum of what is before it as a few numbers."""
+    """Last event of an account, its price, and the exact sum of all before it as a few numbers.
+
+    Adding all of them up at each charge would take time in proportion to the square of their
+    number.
+    """
 
     event: Event
     price: float
     settled: list[float]
-    # Whether it is the event before once more, and as it was charged, with a count of its own.
+    # Whether it is the event before once more, as it was charged, with a count of its own, and what
+    # one such release costs.
     repeats: bool
     charged: Event
+    cost: float
 
 
 class Ledger:
@@ -189,8 +191,8 @@ class Ledger:
         self._demanding = False
         self._listener: Callable[[Event | tuple[Event, ...]], None] | None = None
         self._stage = Stage()
-        # By the identity of what was charged: sites charge the same events again and again.
-        self._named: dict[int, tuple[tuple[Event, ...], tuple[Event, ...]]] = {}
+        # By the identity of what was charged: loops charge the same events again and again.
+        self._named: dict[int, tuple[Event | tuple[Event, ...], Event | tuple[Event, ...]]] = {}
 
     @property
     def calculus(self) -> Calculus:
@@ -257,10 +259,9 @@ class Ledger:
         TypeError
             If the calculus has no price for this kind of event.
         """
-        if isinstance(event, tuple):
-            event = self._with_purpose(event)
-        elif self._stage.purpose:
-            event = event.changed(purpose=self._stage.purpose)
+        if self._stage.purpose:
+            given, named = self._named.get(id(event), (None, event))
+            event = named if given is event else self._with_purpose(event)
         self._record(event)
         if self._listener is not None:
             self._listener(event)
@@ -273,14 +274,12 @@ class Ledger:
         """
         self._listener = listener
 
-    def _with_purpose(self, events: tuple[Event, ...]) -> tuple[Event, ...]:
-        if not self._stage.purpose:
-            return events
-        given, named = self._named.get(id(events), ((), ()))
-        if given is not events:
-            named = tuple(event.changed(purpose=self._stage.purpose) for event in events)
-            if len(self._named) < _MOST_NAMED:
-                self._named[id(events)] = events, named
+    def _with_purpose(self, event: Event | tuple[Event, ...]) -> Event | tuple[Event, ...]:
+        events = event if isinstance(event, tuple) else (event,)
+        of_each = tuple(each.changed(purpose=self._stage.purpose) for each in events)
+        named = of_each if events is event else of_each[0]
+        if len(self._named) < _MOST_NAMED:
+            self._named[id(event)] = event, named
         return named
 
     def _record(self, event: Event | tuple[Event, ...]) -> None:
@@ -375,7 +374,7 @@ class Ledger:
         """The entry of an event in an account, with what was spent beside it."""
         entry = account.after(event, self._calculus)
         if not fsum([*beside, *entry.settled, entry.price]) <= self.limit:
-            added = entry.price - (account.price if entry.repeats else 0.0)
+            added = entry.price - (account.prices[-1] if entry.repeats else 0.0)
             left = max(0.0, self._limit - fsum([*beside, *account.prices]))
             raise BudgetExceededError(
                 f"{event.query} would cost mu^2={added:.3g}{_where(event)} but {left:.3g} of "

@@ -37,12 +37,16 @@ class Mechanism(ABC):
     fact: ClassVar[type[Event]]
 
     def event(self, query: str) -> Event | tuple[Event, ...]:
-        """The event to charge for one answer to the query of this name.
+        """The event to charge for one answer to the query of this name, the same object each time.
 
         If several sites answer it, a fact for each of them.
         """
-        known = self.fact.__dataclass_fields__
-        return self.fact(query=query, **{k: v for k, v in vars(self).items() if k in known})
+        made: dict[str, Event] = vars(self).setdefault("_made", {})
+        if query not in made:
+            known = self.fact.__dataclass_fields__
+            facts = {k: v for k, v in vars(self).items() if k in known}
+            made[query] = self.fact(query=query, **facts)
+        return made[query]
 
     @abstractmethod
     def randomize(self, value: np.ndarray, noise: SecretNoise) -> np.ndarray:

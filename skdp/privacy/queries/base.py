@@ -74,9 +74,15 @@ class GaussianQuery(Query):
 
     @final
     def mechanism(self, adjacency: Adjacency, spend: Spend) -> GaussianMechanism:
-        """The least Gaussian noise for the spend, with the margin for finite precision."""
-        computed = inflated(self.sensitivity(adjacency), self.rounding)
-        return GaussianMechanism.calibrated(computed, spend)
+        """The least Gaussian noise for the spend, with the margin for finite precision.
+
+        Those that have been made are kept, also for queries that differ in their point alone.
+        """
+        made: dict[object, GaussianMechanism] = vars(self).setdefault("_made", {})
+        if (asked := (adjacency, spend.amount, self.rounding)) not in made:
+            computed = inflated(self.sensitivity(adjacency), asked[-1])
+            made[asked] = GaussianMechanism.calibrated(computed, spend)
+        return made[asked]
 
 
 @dataclass(frozen=True, eq=False)

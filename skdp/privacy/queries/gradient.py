@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
 from math import inf, isinf, sqrt
-from typing import ClassVar
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -83,6 +83,15 @@ class GradientQuery(Summed):
                 f"no bound over all targets, got {type(self.problem.loss).__name__}."
             )
 
+    def at(self, w: np.ndarray) -> Self:
+        """The query at another point; nothing that is the same there is worked out again."""
+        other = object.__new__(type(self))
+        vars(other).update(vars(self), w=point(self.problem, w))
+        if self._steepest_of_smooth < inf:
+            for name in ("_steepest_of_smooth", "rounding"):
+                vars(other).pop(name, None)
+        return other
+
     @cached_property
     def bound(self) -> float:
         """Bound on the norm of one row's gradient, or of the mean of those of a unit's rows."""
@@ -112,7 +121,7 @@ class GradientQuery(Summed):
             longer = longer * self.row_bound / self.bound + 1.0 if self.bound else 0.0
         return of_sum(problem.n_actual, longer, problem.bounds.mixed_features)
 
-    @property
+    @cached_property
     def _steepest_of_smooth(self) -> float:
         """Bound on clipped derivatives of a smooth loss that is least where score equals target.
 
@@ -209,7 +218,8 @@ class GradientQuery(Summed):
 
     def weighted(self, block: BoundedBlock, r: np.ndarray) -> np.ndarray:
         """Derivatives of some rows times the weights of rows and classes; overwrites r."""
-        return weighted(self.problem, block, r)
+        alike = block.weights is None and self.problem.class_weight is None
+        return r if alike else weighted(self.problem, block, r)
 
 
 def point(problem: Problem, w: np.ndarray) -> np.ndarray:

@@ -352,7 +352,7 @@ class _KeptBlock:
         self, scratch: Scratch, kernel: BlockKernel, chosen: np.ndarray | None = None
     ) -> np.ndarray:
         """The kernel of the block, or of these of its rows."""
-        block = self.block()
+        block = self._block or self.block()
         found = kernel((block if chosen is None else block.taken(chosen)).loaded(scratch))
         if self.raw.of_many and self._measured is None and isinstance(block, MappedBlock):
             self._measured = block.kept

@@ -277,7 +277,7 @@ class BoundedBlock:
             # The centre is rounded, by much where the interval is narrow for its distance from 0.
             self.y = np.clip(y, -1.0, 1.0)
 
-    @property
+    @cached_property
     def lengths(self) -> Lengths:
         """Bounds on the norms of the rows, and on derivatives by them."""
         return self._found[0]
@@ -304,13 +304,14 @@ class BoundedBlock:
         """A copy with X, the same rows as they came, in place of its own; None takes them out."""
         # Without rows it waits for this method again. What is derived from rows goes with them.
         scattered = isinstance(X, np.ndarray) and not _fit_for_blas(X)
-        found = [self.lengths.taken(slice(None))]
-        return self._copied(_X=X, _cache=ScoreCache(), _scattered=scattered, _found=found)
+        own = self.lengths.taken(slice(None))
+        new = {"_X": X, "_cache": ScoreCache(), "_scattered": scattered}
+        return self._copied(**new, _found=[own], lengths=own)
 
     def taken(self, chosen: np.ndarray) -> Self:
         """A copy with these of its rows, by their positions in the block; maybe none."""
-        new = {"_scattered": False, "_cache": ScoreCache(), "_found": [self.lengths.taken(chosen)]}
-        other = self._copied(apart=True, unit_pieces=None, **new)
+        own, new = self.lengths.taken(chosen), {"_scattered": False, "_cache": ScoreCache()}
+        other = self._copied(apart=True, unit_pieces=None, _found=[own], lengths=own, **new)
         for name in self._of_rows:
             if (of_all := vars(other).get(name)) is not None:
                 setattr(other, name, of_all[chosen])
@@ -462,7 +463,8 @@ class BoundedBlock:
         many rows others have, and so each is summed up by itself.
         """
         one_by_one = self.apart and isinstance(self._X, np.ndarray)
-        return self._scaled(by_row(self._X, v) if one_by_one else self._X @ v)
+        z = by_row(self._X, v) if one_by_one else self._X @ v
+        return z if self._factor is None else self._scaled(z)
 
     def written_out(self, constant: float = 0.0) -> np.ndarray:
         """The features, as they are before a map, dense, and a column of this unless it is 0."""
@@ -490,7 +492,7 @@ class BoundedBlock:
         X = self._X
         if self._scaling is not None:
             X = on_scale(self._scaling, X, scratch)
-        X = _in_double(X, scratch)
+        X = X if X.dtype == np.float64 else _in_double(X, scratch)
         if self._scattered and X is self._X:
             X = X.copy(order="K")
         if self._huge is not None:
@@ -513,7 +515,7 @@ class BoundedBlock:
 
     def _combined(self, r: np.ndarray) -> np.ndarray:
         """Sum of the rows without their intercept entries weighted by r, which it overwrites."""
-        X, r = self._X, self._scaled(r)
+        X, r = self._X, r if self._factor is None else self._scaled(r)
         return product_over_rows(X, r) if isinstance(X, np.ndarray) else _transposed(X) @ r
 
     def _sums_of_pieces(
@@ -561,8 +563,6 @@ def row_runs(m: int) -> list[slice]:
 
 def in_runs(part: Callable[[slice], np.ndarray], m: int) -> np.ndarray:
     """Sum over m rows of what a function adds up of a run of them, a fresh array."""
-    if m <= MOST_ROWS:
-        return part(slice(None))
     first, *others = map(part, row_runs(m))
     for sums in others:
         first += sums
@@ -571,11 +571,15 @@ def in_runs(part: Callable[[slice], np.ndarray], m: int) -> np.ndarray:
 
 def product_over_rows(U: np.ndarray, V: np.ndarray) -> np.ndarray:
     """``U' V`` of dense rows, (m, p), and (m,) or (m, K): a sum over runs of rows."""
+    if len(U) <= MOST_ROWS:
+        return U.T @ V
     return in_runs(lambda rows: U[rows].T @ V[rows], len(U))
 
 
 def total_of_rows(r: np.ndarray) -> np.ndarray:
     """Sum of numbers of rows, (m,) or (m, K), over runs of rows."""
+    if len(r) <= MOST_ROWS:
+        return np.asarray(np.add.reduce(r))
     return in_runs(lambda rows: np.atleast_1d(np.add.reduce(r[rows])), len(r)).reshape(r.shape[1:])
 
 
@@ -718,14 +722,11 @@ def _copied_in_double(X: Rows, scratch: Scratch | None, use: str = "block") -> R
     return _changed(X, lambda entries: np.array(entries, dtype=np.float64, order="K", subok=False))
 
 
-class Scratch:
+class Scratch(dict[str, np.ndarray]):
     """Memory for what lives until the next block, or the next part of one, takes its place.
 
     Fresh memory for each would take longer than all else that is done with a block.
     """
-
-    def __init__(self) -> None:
-        self._rooms: dict[str, np.ndarray] = {}
 
     def like(self, X: np.ndarray, use: str) -> np.ndarray:
         """An array in double precision of the shape and the order of X, with any entries."""
@@ -735,9 +736,9 @@ class Scratch:
 
     def rows(self, m: int, d: int, use: str) -> np.ndarray:
         """A C-contiguous array in double precision of this shape, with any entries."""
-        room = self._rooms.get(use)
+        room = self.get(use)
         if room is None or room.size < m * d:
-            room = self._rooms[use] = np.empty(m * d)
+            room = self[use] = np.empty(m * d)
         return room[: m * d].reshape(m, d)
 
 

@@ -48,7 +48,7 @@ _SHARED = {
 
 def is_collection(data: Any) -> bool:
     """True if data are a dask collection of any kind. Does not import dask."""
-    return any(kind.__module__.partition(".")[0] == "dask" for kind in type(data).__mro__)
+    return "dask" in {kind.__module__.partition(".")[0] for kind in type(data).__mro__}
 
 
 @final

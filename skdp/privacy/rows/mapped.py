@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -61,7 +61,7 @@ class MappedBlock(BoundedBlock):
         if measured is not None:
             self._found.append(measured.widened())
 
-    @property
+    @cached_property
     def lengths(self) -> Lengths:
         """Bounds on the norms of the rows, and factors by which mapped rows are scaled down."""
         if not self._found:
@@ -139,10 +139,12 @@ class MappedBlock(BoundedBlock):
     def _scores(self, v: np.ndarray) -> np.ndarray:
         z = self.along(self._map.pull_back(v))
         z -= self._map.shift @ v
-        return times_rows(z, self.lengths.shrink)
+        shrink = self.lengths.shrink
+        return z if shrink is None else times_rows(z, shrink)
 
     def _combined(self, r: np.ndarray) -> np.ndarray:
-        shift, total = self._map.shift, total_of_rows(times_rows(r, self.lengths.shrink))
+        shift, shrink = self._map.shift, self.lengths.shrink
+        total = total_of_rows(r if shrink is None else times_rows(r, shrink))
         g = self._map.push_forward(super()._combined(r))
         g -= shift * total if r.ndim == 1 else np.outer(shift, total)
         return g

@@ -178,7 +178,7 @@ def test_what_nobody_else_has_is_not_published_and_what_many_have_is():
     assert ledger.spent() == (1.0, 1e-5)
     (event,) = ledger.receipt()
     assert event.threshold_delta == pytest.approx(1e-7)
-    assert gdp.epsilon(sqrt(event.mu_squared), 1e-5 - 1e-7) == pytest.approx(1.0, rel=1e-9)
+    assert gdp.epsilon(sqrt(event.counts.mu_squared), 1e-5 - 1e-7) == pytest.approx(1.0, rel=1e-9)
 
 
 def test_a_neighbour_with_a_rare_category_gets_the_same_answer():
