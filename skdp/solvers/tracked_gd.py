@@ -52,8 +52,9 @@ class TrackedGD(Solver):
     Made for coordinates in which second moments are about 1, see
     :class:`skdp.solvers.preconditioning.IterativeWhitening`, where one step size suits all
     directions. At budgets beyond mu = 2 those of which noise hides whether any row lies along them
-    are held to the start by a ridge. In the user's coordinates, where one step size does not suit
-    all, steps are as long as those of :class:`skdp.solvers.GD` and have its heavy-ball momentum.
+    are held to a constant model by a ridge. In the user's coordinates, where one step size does not
+    suit all, steps are as long as those of :class:`skdp.solvers.GD` and have its heavy-ball
+    momentum.
 
     Parameters
     ----------
@@ -131,7 +132,7 @@ class TrackedGD(Solver):
         longer = sqrt(growth)
         most = tuned.STEPS * longer
         momentum, stride, pace = tuned.MOMENTUM, tuned.STRIDE, tuned.CLIP_RATE
-        held = np.zeros(p)
+        held, along, constant = np.zeros(p), np.zeros(p), 0.0
         memories, row_map = tuned.MEMORIES, problem.bounds.row_map
         if row_map is not None:
             needed = tuned.EVIDENCE_IN_STEPS / evidence
@@ -152,6 +153,7 @@ class TrackedGD(Solver):
             if row_map.hidden is not None:
                 held = (1 - 1 / growth) * row_map.hidden
             if row_map.moments is not None:
+                along, constant = direction_of_constant(problem, row_map)
                 rank = int(tuned.SLOWEST_SHARE * row_map.moments.size)
                 slow = max(float(np.partition(row_map.moments, rank)[rank]), tuned.REACH / far)
                 far = min(far, tuned.REACH / slow)
@@ -171,14 +173,10 @@ class TrackedGD(Solver):
         tail = TailMean(steps, self.average)
         sizes, scales, shares = [], [], []
         oracle.note(planned=steps)
-        known = (
-            row_map is not None
-            and row_map.moments is not None
-            # Without an intercept there is no offset to look for.
-            and direction_of_constant(problem, row_map)[1] > 0
-        )
-        # A share that is given is one of robustness, and a penalty would have to be shared out.
-        asks = self.whole is None and known and problem.loss.squared and problem.loss.n_scores == 1
+        # Without an intercept there is no offset to look for; a share that is given is one of
+        # robustness, and a penalty would have to be shared out.
+        asks = self.whole is None and constant > 0
+        asks = asks and problem.loss.squared and problem.loss.n_scores == 1
         asks = asks and evidence >= tuned.CALIBRATED_EVIDENCE and not np.any(problem.penalty.root)
         asks = asks and problem.n_samples * budget.mu >= tuned.COUNTED_EVIDENCE
         last = tuned.CALIBRATION_SHARE if asks else 0.0
@@ -196,7 +194,7 @@ class TrackedGD(Solver):
                 tuned.SCORE_NOISE * evidence * sqrt(p * curvature) * together / clip_norm
             )
             step = (1 - momentum) * min(stride, total_step_size / steps) / curvature
-            g += (held * (w - start).T).T
+            g += _pull(held, along, w - start)
             moved = w - step * g + momentum * (w - before)
             before, w = w, problem.project(problem.prox(moved, step))
             tail.add(w)
@@ -215,6 +213,13 @@ class TrackedGD(Solver):
         if asks:
             w = calibrated(problem, oracle, w, budget.fraction(last))
         return Solution(w, n_iter=steps)
+
+
+def _pull(held: np.ndarray, along: np.ndarray, move: np.ndarray) -> np.ndarray:
+    """Gradient of a ridge on a move, which leaves an offset of all predictions free."""
+    slopes = move - np.multiply.outer(along, along @ move)
+    pull = (held * slopes.T).T
+    return pull - np.multiply.outer(along, along @ pull)
 
 
 def _first_clip(counts: np.ndarray, scale: float, whole: float, n_samples: int) -> float:

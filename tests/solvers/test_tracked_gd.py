@@ -175,3 +175,20 @@ def test_at_huge_budgets_rows_longer_than_released_moments_say_make_no_step_unst
     sizes = np.abs(y - X @ exact) * np.linalg.norm(X, axis=1)
     assert clips(entries)[0][-1] < 2 * np.quantile(sizes, 0.997)
     assert np.mean((X @ (w - exact)) ** 2) < 1e-6
+
+
+def test_what_noise_hides_is_held_to_a_constant_model_wherever_descent_begins():
+    # Descent begins at zero, and targets are near 0.9. Held to the start predictions would be 0.5.
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-1, 1, size=(N, 3)) * [1, 1, 0]
+    y = 0.9 + X @ [0.05, -0.05, 0.0] + 0.02 * rng.normal(size=N)
+    # A part of the constant lies along each of the coordinates.
+    turn = np.linalg.qr(np.random.default_rng(1).normal(size=(4, 4)))[0]
+    matrix, constant = turn[:3], turn[3]
+    row_map = RowMap(
+        np.ones(3), matrix, -constant, 3.0, 1.9, np.array([1.0, 1.0, 1.0, 0.5]), np.full(4, 0.9)
+    )
+    problem = Problem(Squared(), N, 4, RowBounds(3.0, 0.0, TargetBounds(-1.0, 1.0), row_map))
+    w, _, _ = solve(TrackedGD(whole=0.9), problem, X, y, epsilon=256.0)
+    scores = (X @ matrix + constant) @ w
+    assert scores.mean() == pytest.approx(0.9, abs=0.01)
