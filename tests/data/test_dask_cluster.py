@@ -170,6 +170,32 @@ def test_rows_are_made_by_the_task_that_sums_them_unless_others_need_them(client
         np.testing.assert_array_equal(rows.bounded(bounds).sum(kernel), expected)
 
 
+@pytest.mark.parametrize("inline", [None, False, True], ids=["array", "mapped", "inline"])
+def test_rows_that_tasks_hold_are_sent_once_and_not_whole(client, tmp_path, inline):
+    X = np.random.default_rng(0).normal(size=(70_000, 20))
+    np.save(tmp_path / "X.npy", X)
+    # Dask copies a mapped file into memory, and cuts arrays of no other kind.
+    mapped = X if inline is None else np.load(tmp_path / "X.npy", mmap_mode="r")
+    held = da.from_array(mapped, chunks=(10_000, -1), inline_array=bool(inline))
+    sent, send = [], distributed.Client._send_to_scheduler
+
+    def weigh(self, message):
+        sent.extend(memoryview(frame).nbytes for frame in distributed.protocol.dumps(message))
+        return send(self, message)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(distributed.Client, "_send_to_scheduler", weigh)
+        with pytest.warns(UserWarning, match="sent from this process to the workers"):
+            rows = DaskRows(held, da.ones(70_000, chunks=10_000), np.asarray)
+        sums = [rows.sum(lambda block: block.X.sum(axis=0)) for _ in range(2)]
+        assert sum(sent) < 1.5 * X.nbytes
+        # Of people's rows nothing is said that follows from their number.
+        people = da.arange(70_000, chunks=10_000) % 1000
+        DaskRows(held, people, np.asarray, privacy_unit=people)
+    np.testing.assert_array_equal(*sums)
+    np.testing.assert_allclose(sums[0], X.sum(axis=0))
+
+
 @pytest.fixture
 def processes():
     """Workers that are started again when they die."""

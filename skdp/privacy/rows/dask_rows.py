@@ -20,7 +20,9 @@ them come to this process, which numbers the privacy units of the table.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from contextlib import nullcontext
 from copy import copy
 from functools import partial
 from itertools import chain, pairwise
@@ -120,7 +122,7 @@ class DaskRows(RowStore):
             if privacy_unit is not None:
                 X, privacy_unit = aligned(X, privacy_unit, "privacy_unit")
                 self.unit = PrivacyUnit.DECLARED
-        self._tasks = Tasks(X, y, sample_weight, privacy_unit, (encode, max_weight))
+            self._tasks = Tasks(X, y, sample_weight, privacy_unit, (encode, max_weight))
         found = self._tasks.facts()
         self.n_samples = sum(part.n_samples for part in found)
         first = found[0]
@@ -183,17 +185,18 @@ class Tasks:
         # While these are referred to, what a user has persisted stays.
         self._source = X, y, sample_weight, privacy_unit
         self._sent: dict[str, Partitions] = {}
-        of_X = Partitions.of(X)
-        self._places = of_X.together()
-        self._n_parts = len(of_X)
-        self._X = of_X.in_place(X).grouped(self._places)
         beside = (y, sample_weight, privacy_unit)
-        given = (
-            None if p is None else Partitions.of(p).in_place(p).grouped(self._places)
-            for p in beside
-        )
-        shared = self._delivered(facts)
-        self._opened = self._X.map(partition.opened, *given, shared=shared).kept()
+        with _large_graphs():
+            of_X = Partitions.of(X).settled(X)
+            self._places = of_X.together()
+            self._n_parts = len(of_X)
+            self._X = of_X.in_place(X).grouped(self._places)
+            given = (
+                None if p is None else Partitions.of(p).in_place(p).grouped(self._places)
+                for p in beside
+            )
+            shared = self._delivered(facts)
+            self._opened = self._X.map(partition.opened, *given, shared=shared).kept()
         # Of rows, if each is a privacy unit.
         self._ends: np.ndarray | None = np.zeros(1, dtype=np.intp)
 
@@ -365,9 +368,12 @@ def _sent(name: str, content: bytes) -> Partitions:
 
 
 def _large_graphs() -> Any:
-    """Context in which dask does not warn of what is large on purpose, nor say how large."""
+    """Context in which a cluster does not warn of what is large on purpose, nor say how large."""
     import dask
 
+    if "distributed" not in sys.modules:
+        # Imported in a context that sets one of its settings, it would lose all others behind it.
+        return nullcontext()
     return dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TB"})
 
 

@@ -7,16 +7,22 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from hashlib import blake2b
 from itertools import chain
+from math import inf
 from typing import Any, TypeAlias
 from uuid import uuid4
 
 import numpy as np
+
+from ...exceptions import warn_user
+from ...validation import sizes_told
 
 _Key: TypeAlias = Any
 # Answers that are added up at a time, by a task or here.
 _FAN_IN = 16
 # Buffers of fewer bytes travel with the rest.
 _LARGE = 1 << 16
+# From so many bytes on, dask warns that a graph is large.
+_LARGE_GRAPH = 10_000_000
 
 
 class Recipe:
@@ -30,6 +36,8 @@ class Recipe:
         """The tasks of a graph; None if it is large."""
         import cloudpickle
 
+        if sum(_held(graph)) >= _LARGE:
+            return None
         try:
             content = cloudpickle.dumps((graph, key))
         except Exception:
@@ -133,6 +141,34 @@ class Partitions:
         ]
         return sorted(alone + shares)
 
+    def settled(self, collection: Any) -> Partitions:
+        """These objects, kept by the cluster if tasks of the collection hold large data.
+
+        Otherwise the data would be sent with each graph. An array as large as the collection, of
+        which each task takes a part, is cut here, as it would be sent to each worker as a whole.
+        """
+        client, held = _client(), _held(self.graph)
+        if client is None or sum(held) < _LARGE_GRAPH:
+            return self
+        # That they are many is as secret as their number.
+        if sizes_told():
+            warn_user(
+                "The rows of a dask collection were sent from this process to the workers, because "
+                "its tasks hold them. Let tasks read the rows where they run, which skdp's guide "
+                "to dask shows, or persist the collection if several fits follow.",
+                UserWarning,
+            )
+        whole = max(held) >= getattr(collection, "nbytes", inf) / 2
+        if not whole or client.futures_of(self):
+            return self.kept()
+        import dask
+
+        with dask.config.set(scheduler="synchronous"):
+            parts = self.gathered()
+        name = _fresh(Partitions.settled)
+        graph = {(name, i): part for i, part in enumerate(parts)}
+        return Partitions(graph, [*graph]).kept()
+
     def in_place(self, collection: Any) -> Partitions:
         """These objects, each as a :class:`Recipe` if it is made from nothing that others need.
 
@@ -143,7 +179,7 @@ class Partitions:
         from dask.core import get_dependencies
 
         client = _client()
-        if client is None or client.futures_of(collection):
+        if client is None or client.futures_of([collection, self]):
             return self
         of_each = [_all_below(self.graph, key, get_dependencies) for key in self.keys]
         uses = Counter(chain.from_iterable(of_each))
@@ -253,6 +289,13 @@ def packed(content: Any) -> list[tuple[str, bytes]]:
 def unpacked(pieces: list[bytes]) -> Any:
     """The object from its pieces; its large arrays are read-only views of them."""
     return pickle.loads(pieces[0], buffers=pieces[1:])
+
+
+def _held(graph: dict[_Key, Any]) -> list[int]:
+    """Bytes of what each task of a graph holds, about."""
+    from dask.sizeof import sizeof
+
+    return [sizeof(task) for task in graph.values()]
 
 
 def _rebuilt(
