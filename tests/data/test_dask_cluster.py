@@ -321,6 +321,13 @@ def test_partitions_on_one_worker_are_one_task_and_those_of_none_each_by_itself(
     np.testing.assert_array_equal(*sums)
 
 
+def test_few_partitions_that_are_read_anew_are_shared_by_the_workers(client):
+    X, y = lazy()
+    few = DaskRows(X[: 4 * CHUNK], y[: 4 * CHUNK], np.asarray)
+    holders = client.who_has(client.futures_of(few._tasks._opened))
+    assert len({worker for workers in holders.values() for worker in workers}) == 2
+
+
 @pytest.mark.nightly
 def test_regression_on_a_cluster_equals_the_one_in_memory(client):
     X, y = lazy()

@@ -47,6 +47,9 @@ _SHARED = {
     "target_columns": "number of targets",
 }
 
+# Tasks that are sent what they have in common each for itself.
+_FEW_TASKS = 1000
+
 
 def is_collection(data: Any) -> bool:
     """True if data are a dask collection of any kind. Does not import dask."""
@@ -195,7 +198,9 @@ class Tasks:
                 None if p is None else Partitions.of(p).in_place(p).grouped(self._places)
                 for p in beside
             )
-            shared = self._delivered(facts)
+            # Tasks that depend on nothing but one object are all given to the worker that has it,
+            # unless they are many.
+            shared = self._delivered(facts, apart=len(self._places) <= _FEW_TASKS)
             self._opened = self._X.map(partition.opened, *given, shared=shared).kept()
         # Of rows, if each is a privacy unit.
         self._ends: np.ndarray | None = np.zeros(1, dtype=np.intp)
@@ -271,14 +276,17 @@ class Tasks:
         by_place = dict(zip(chain(*self._places), chain(*found), strict=True))
         return [by_place[place] for place in range(self._n_parts)]
 
-    def _delivered(self, content: Any) -> Partitions:
-        """Pieces of a content for all tasks; large ones stay on the workers until the next."""
+    def _delivered(self, content: Any, *, apart: bool = False) -> Partitions:
+        """Pieces of a content for all tasks; large ones stay on the workers until the next.
+
+        What is small is one object for all of them, or ``apart``, for each its own.
+        """
         (name, body), *large = packed(content)
         self._sent = {piece: self._sent.get(piece) or _sent(piece, it) for piece, it in large}
-        graph = {name: body}
+        graph = {} if apart else {name: body}
         for kept in self._sent.values():
             graph.update(kept.graph)
-        return Partitions(graph, [name, *(piece for piece, _ in large)])
+        return Partitions(graph, [body if apart else name, *(piece for piece, _ in large)])
 
 
 def labels_of(y: Any) -> np.ndarray:
