@@ -321,6 +321,26 @@ def test_partitions_on_one_worker_are_one_task_and_those_of_none_each_by_itself(
     np.testing.assert_array_equal(*sums)
 
 
+def test_tasks_have_a_small_part_of_what_workers_may_keep(client, monkeypatch):
+    X, y = client.persist(list(lazy()))
+    of_chunk, info = CHUNK * D * 8, distributed.Client.scheduler_info
+    limits = {}
+
+    def limited(self, *args, **options):
+        found = info(self, *args, **options)
+        for worker in found["workers"].values():
+            worker.update(limits)
+        return found
+
+    monkeypatch.setattr(distributed.Client, "scheduler_info", limited)
+    for limit, most in ((8 * of_chunk, 1), (16 * of_chunk, 2), (0, N // CHUNK)):
+        limits["memory_limit"] = limit
+        rows = DaskRows(X, y, np.asarray)
+        assert max(map(len, rows._tasks._places)) <= most
+        total = rows.sum(lambda block: block.X.sum(axis=0))
+        np.testing.assert_allclose(total, X.sum(axis=0).compute())
+
+
 def test_few_partitions_that_are_read_anew_are_shared_by_the_workers(client):
     X, y = lazy()
     few = DaskRows(X[: 4 * CHUNK], y[: 4 * CHUNK], np.asarray)

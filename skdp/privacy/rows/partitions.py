@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from hashlib import blake2b
 from itertools import chain
-from math import inf
+from math import ceil, inf
 from typing import Any, TypeAlias
 from uuid import uuid4
 
@@ -21,6 +21,8 @@ _Key: TypeAlias = Any
 _FAN_IN = 16
 # Buffers of fewer bytes travel with the rest.
 _LARGE = 1 << 16
+# Share of the memory of a worker that objects of its tasks under way may take.
+_SHARE_AT_A_TIME = 0.125
 # From so many bytes on, dask warns that a graph is large.
 _LARGE_GRAPH = 10_000_000
 
@@ -114,10 +116,11 @@ class Partitions:
         return Partitions(graph, keys)
 
     def together(self) -> list[list[int]]:
-        """Places of objects that a task may have together: those in the memory of a worker.
+        """Places of objects that a task may have together: some of those that a worker has.
 
-        A worker works on as many of them at a time as it has threads. What is yet to be computed,
-        or in this process, is by itself.
+        A worker works on as many tasks at a time as it has threads, and may have written objects
+        to a disk that have no room in its memory. So those of tasks at a time are a small part of
+        it. What is yet to be computed, or in this process, is by itself.
         """
         client = _client()
         if client is None:
@@ -125,7 +128,7 @@ class Partitions:
         # Where they lie is known once they are there.
         client.sync(_done, client.futures_of(self))
         holders = client.sync(client.scheduler.who_has, keys=self.keys)
-        threads = client.nthreads()
+        threads, limits = client.nthreads(), _memory_limits(client)
         held: dict[str, list[int]] = {}
         alone = []
         for place, key in enumerate(self.keys):
@@ -134,11 +137,13 @@ class Partitions:
                 held.setdefault(workers[0], []).append(place)
             else:
                 alone.append([place])
-        shares = [
-            share.tolist()
-            for worker, places in held.items()
-            for share in np.array_split(places, min(threads[worker], len(places)))
-        ]
+        some = [self.keys[place] for places in held.values() for place in places]
+        sizes, shares = client.nbytes(some, summary=False), []
+        for worker, places in held.items():
+            size = sum(sizes[self.keys[place]] for place in places)
+            turns = ceil(size / (_SHARE_AT_A_TIME * (limits.get(worker) or inf)))
+            tasks = min(threads[worker] * max(1, turns), len(places))
+            shares += [share.tolist() for share in np.array_split(places, tasks)]
         return sorted(alone + shares)
 
     def settled(self, collection: Any) -> Partitions:
@@ -261,6 +266,16 @@ def _client() -> Any:
 
     client = getattr(get_scheduler(), "__self__", None)
     return client if hasattr(client, "who_has") else None
+
+
+def _memory_limits(client: Any) -> dict[str, int | None]:
+    """Bytes that each worker may use; None or 0 without a limit."""
+    try:
+        workers = client.scheduler_info(n_workers=-1)["workers"]
+    except TypeError:
+        # The first versions tell of all workers, and some later ones of a few unless asked.
+        workers = client.scheduler_info()["workers"]
+    return {address: worker.get("memory_limit") for address, worker in workers.items()}
 
 
 def packed(content: Any) -> list[tuple[str, bytes]]:
