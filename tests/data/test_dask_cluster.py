@@ -6,7 +6,9 @@ import signal
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
+dask = pytest.importorskip("dask", reason="needs dask: pip install 'skdp[dask]'")
 distributed = pytest.importorskip("distributed", reason="needs dask: pip install 'skdp[dask]'")
 da = pytest.importorskip("dask.array", reason="needs dask: pip install 'skdp[dask]'")
 from dask_examples import two_workers  # noqa: E402
@@ -14,7 +16,7 @@ from dask_examples import two_workers  # noqa: E402
 from skdp import DPLinearRegression, DPLogisticRegression  # noqa: E402
 from skdp.privacy.rows import DaskRows, Tasks  # noqa: E402
 from skdp.problem import RowBounds  # noqa: E402
-from skdp.solvers import GD  # noqa: E402
+from skdp.solvers import GD, defaults  # noqa: E402
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::skdp.SeededNoiseWarning"),
@@ -41,10 +43,10 @@ def made(first):
     return np.column_stack([X, y])
 
 
-def lazy():
-    seeds = da.arange(N, chunks=CHUNK)[:, None]
-    rows = seeds.map_blocks(made, chunks=(seeds.chunks[0], (D + 1,)), dtype=float)
-    return rows[:, :D], rows[:, D].astype(int)
+def lazy(rows=N, chunk=CHUNK):
+    seeds = da.arange(rows, chunks=chunk)[:, None]
+    made_there = seeds.map_blocks(made, chunks=(seeds.chunks[0], (D + 1,)), dtype=float)
+    return made_there[:, :D], made_there[:, D].astype(int)
 
 
 def classifier():
@@ -56,9 +58,9 @@ def in_memory():
     return classifier().fit(rows[:, :D], rows[:, D].astype(int))
 
 
-def same(model, reference):
-    np.testing.assert_allclose(model.coef_, reference.coef_, rtol=1e-10)
-    np.testing.assert_allclose(model.intercept_, reference.intercept_, rtol=1e-10)
+def same(model, reference, rtol=1e-10):
+    np.testing.assert_allclose(model.coef_, reference.coef_, rtol=rtol)
+    np.testing.assert_allclose(model.intercept_, reference.intercept_, rtol=rtol)
     assert model.privacy_ledger_ == reference.privacy_ledger_
 
 
@@ -214,7 +216,7 @@ def killing(monkeypatch, client, at):
     answer = Tasks.answer
 
     def answer_and_kill(self, *args):
-        asked.append(None)
+        asked.append(self)
         if len(asked) == at:
             os.kill(doomed(client)[1], signal.SIGKILL)
         return answer(self, *args)
@@ -233,6 +235,29 @@ def test_a_fit_survives_the_loss_of_a_worker(processes, monkeypatch, persisted):
     model = classifier().fit(X, y)
     assert len(asked) == 1 + 12 + 1
     same(model, in_memory())
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("persisted", [False, True], ids=["lazy", "persisted"])
+def test_a_fit_survives_the_loss_of_a_worker_and_its_part_of_the_sample(
+    processes, monkeypatch, persisted
+):
+    monkeypatch.setattr(defaults.Pilot, "LEAST_ENTRIES", 1)
+    X, y = lazy(rows=60_000, chunk=10_000)
+    if persisted:
+        X, y = processes.persist([X, y])
+    model = DPLogisticRegression(classes=[0, 1], data_norm=3.0, epsilon=20.0, random_state=0)
+    samples, draw = [], Tasks.sampled
+
+    def drawn(self, positions):
+        samples.append(draw(self, positions))
+        return samples[-1]
+
+    monkeypatch.setattr(Tasks, "sampled", drawn)
+    asked = killing(monkeypatch, processes, at=6)
+    model.fit(X, y)
+    assert asked[5] is samples[0]
+    same(model, clone(model).fit(*dask.compute(X, y)), rtol=1e-6)
 
 
 @pytest.mark.nightly

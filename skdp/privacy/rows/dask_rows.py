@@ -97,13 +97,14 @@ class DaskRows(RowStore):
 
     Guarantees
     ----------
-    - Rows, targets and what belongs to a single row stay where they are; this process gets sizes
-      and column names of partitions, and sums; and with privacy units whose rows are in each, and
-      how many.
+    - Rows, targets and what belongs to a single row stay where they are; this process gets sizes,
+      column names and checksums of partitions, and sums; and with privacy units whose rows are in
+      each, and how many.
     - Answers equal those in memory up to the rounding of sums, and are the same each time for the
       same partitions.
-    - Partitions whose features have changed since they were opened are refused, by a checksum of
-      their bytes, which 2^-32 of changes escape. It does not withstand who makes rows to deceive.
+    - Partitions whose features have changed since they were opened first are refused, by a checksum
+      of their bytes, which 2^-32 of changes escape, also where a worker was lost and others open
+      what it had. It does not withstand who makes rows to deceive.
     """
 
     def __init__(
@@ -204,12 +205,16 @@ class Tasks:
             self._opened = self._X.map(partition.opened, *given, shared=shared).kept()
         # Of rows, if each is a privacy unit.
         self._ends: np.ndarray | None = np.zeros(1, dtype=np.intp)
+        # Checksums of partitions; a sample is drawn of what they are of.
+        self._known: list[list[int | None]] | None = None
 
     def facts(self) -> list[partition.Facts]:
         """Public facts about each partition, in their order."""
-        found = self._in_order(self._opened.map(partition.facts))
+        pairs = self._in_order(self._opened.map(partition.facts))
+        found, known = zip(*pairs, strict=True)
         self._ends = np.cumsum([0] + [part.n_samples for part in found])
-        return found
+        self._known = [[known[i] for i in group] for group in self._places]
+        return [*found]
 
     def number_units(self) -> int:
         """Number of privacy units in all partitions, by which their rows share what they count."""
@@ -236,9 +241,10 @@ class Tasks:
         of_groups = [[of_each[i] for i in group] for group in self._places]
         other = copy(self)
         with _large_graphs():
-            other._X = self._X.map(partition.features_of, self._opened, of_groups).kept()
+            chosen = self._X.map(partition.features_of, self._opened, self._known, of_groups)
+            other._X = chosen.kept()
             other._opened = other._X.map(partition.sampled, self._opened, of_groups).kept()
-        other._ends, other._sent = ends, {}
+        other._ends, other._sent, other._known = ends, {}, None
         return other
 
     def answer(
@@ -260,6 +266,7 @@ class Tasks:
         answers = self._X.map(
             partition.answered,
             self._opened,
+            self._known,
             parts,
             [(group, self._n_parts, n_samples) for group in self._places],
             shared=self._delivered((kernel, view, units)),
