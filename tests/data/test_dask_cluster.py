@@ -344,6 +344,11 @@ def test_partitions_on_one_worker_are_one_task_and_those_of_none_each_by_itself(
     bounds = RowBounds(1.0, 1.0)
     sums = [rows.bounded(bounds).sum(kernel) for rows in (held, anew)]
     np.testing.assert_array_equal(*sums)
+    # A sample is in memory, whatever it was drawn of.
+    held, anew = (rows.sample(np.arange(0, N, 7)) for rows in (held, anew))
+    assert len(anew._tasks._places) <= 2
+    sums = [rows.bounded(bounds).sum(kernel) for rows in (held, anew)]
+    np.testing.assert_array_equal(*sums)
 
 
 def test_tasks_have_a_small_part_of_what_workers_may_keep(client, monkeypatch):

@@ -244,6 +244,14 @@ class Tasks:
             chosen = self._X.map(partition.features_of, self._opened, self._known, of_groups)
             other._X = chosen.kept()
             other._opened = other._X.map(partition.sampled, self._opened, of_groups).kept()
+            # Parts of partitions that were made anew lie in memory now.
+            groups = other._X.together()
+            if len(groups) < len(other._X):
+                other._places = [[*chain(*(self._places[i] for i in group))] for group in groups]
+                other._X, other._opened = (
+                    parts.grouped(groups).map(partition.joined).kept()
+                    for parts in (other._X, other._opened)
+                )
         other._ends, other._sent, other._known = ends, {}, None
         return other
 

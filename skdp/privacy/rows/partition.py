@@ -196,6 +196,17 @@ def sampled(X: list[Any], partitions: Opened, chosen: list[np.ndarray]) -> Opene
 
 
 @_on_worker
+def joined(parts: list[list[Any] | Refusal]) -> list[Any] | Refusal:
+    """What several tasks have about partitions, in one list; or the first refusal."""
+    out: list[Any] = []
+    for part in parts:
+        if isinstance(part, Refusal):
+            return part
+        out += part
+    return out
+
+
+@_on_worker
 def labels(y: Any) -> np.ndarray:
     """The different labels in a partition, at most one more than a set of classes may have."""
     return np.unique(np.asarray(y))[: MOST_LABELS + 1]

@@ -38,7 +38,7 @@ class Recipe:
         """The tasks of a graph; None if it is large."""
         import cloudpickle
 
-        if sum(_held(graph)) >= _LARGE:
+        if _held(graph):
             return None
         try:
             content = cloudpickle.dumps((graph, key))
@@ -307,10 +307,10 @@ def unpacked(pieces: list[bytes]) -> Any:
 
 
 def _held(graph: dict[_Key, Any]) -> list[int]:
-    """Bytes of what each task of a graph holds, about."""
+    """Bytes that tasks of a graph hold, about, of those that hold large data."""
     from dask.sizeof import sizeof
 
-    return [sizeof(task) for task in graph.values()]
+    return [size for task in graph.values() if (size := sizeof(task)) >= _LARGE]
 
 
 def _rebuilt(
