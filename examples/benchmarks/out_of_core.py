@@ -4,8 +4,8 @@ Tables are made once, as memory maps in a folder, of normal features in float32 
 targets of a linear model. Every cell (a store, rows, columns, threads) is a process of its own,
 which runs all models in turns, so that ratios are of the same run. *Own memory* is the most that
 the process and its workers take for themselves beyond what they took before the fit; pages of
-files, which the system can drop, do not count. *Passes* are the queries of the ledger, and a
-*query* is the median of their seconds.
+files, which the system can drop, do not count. *Passes* are the queries of the ledger, over all
+rows and over a sample, and a *query* is the median of their seconds.
 
 A store is one entry of ``STORES``: what a private model is given for the table of a folder, and
 what to close afterwards. scikit-learn's models take the memory map.
@@ -44,6 +44,7 @@ _FEW_ROWS = 3_000_000
 _PARTITION = 250_000
 # Bytes beside its features that are kept of a row of chunks.
 _OF_A_ROW = 24
+_NOT_YET: dict = {"seconds": np.inf, "processor": np.inf, "own": 0, "queries": {}}
 # Of a worker, 300 MB of which are the packages that it imports.
 _LEAST_MEMORY = 700_000_000
 
@@ -200,16 +201,51 @@ _workers: list[int] = []
 _received: list[int] = []
 
 
-@contextmanager
-def dask_persisted(given: Table, y: np.ndarray) -> Iterator[tuple[Any, ...]]:
-    """Arrays in the memory of two workers, in partitions of 250,000 rows."""
+def _read_by_workers(path: Path, *, copied: bool) -> Any:
+    """The array of a file, in partitions of 250,000 rows, which tasks map where they run."""
+    import dask
     import dask.array as da
 
-    with cluster() as client:
-        X = da.from_array(given.X, chunks=(_PARTITION, -1), inline_array=True)
-        held = client.persist([X, da.from_array(y, chunks=_PARTITION, inline_array=True)])
+    def rows(start: int, stop: int) -> np.ndarray:
+        part = np.load(path, mmap_mode="r")[start:stop]
+        return np.array(part) if copied else part
+
+    whole, parts = np.load(path, mmap_mode="r"), []
+    for start in range(0, len(whole), _PARTITION):
+        stop = min(start + _PARTITION, len(whole))
+        shape = stop - start, *whole.shape[1:]
+        parts.append(da.from_delayed(dask.delayed(rows)(start, stop), shape, whole.dtype))
+    return da.concatenate(parts)
+
+
+def _files(given: Table, y: np.ndarray) -> tuple[Path, Path]:
+    return given.folder / "X.npy", given.folder / f"{_columns(given, y)[1]}.npy"
+
+
+def _less_than(given: Table) -> int:
+    """Bytes for each of two workers that have no room for the table together, if it is large."""
+    return max(_LEAST_MEMORY, int(0.45 * given.X.nbytes))
+
+
+@contextmanager
+def dask_persisted(given: Table, y: np.ndarray, memory: int = 0) -> Iterator[tuple[Any, ...]]:
+    """Arrays in the memory of two workers."""
+    with cluster(memory) as client:
+        held = client.persist([_read_by_workers(path, copied=True) for path in _files(given, y)])
         client.compute([held[0].sum(), held[1].sum()], sync=True)
         yield tuple(held)
+
+
+def dask_on_disk(given: Table, y: np.ndarray) -> Any:
+    """Arrays that two workers keep, of less memory than the table, on disk where it has no room."""
+    return dask_persisted(given, y, _less_than(given))
+
+
+@contextmanager
+def dask_mapped(given: Table, y: np.ndarray) -> Iterator[tuple[Any, ...]]:
+    """Parts of the memory map, mapped by tasks of two workers of less memory than the table."""
+    with cluster(_less_than(given)):
+        yield tuple(_read_by_workers(path, copied=False) for path in _files(given, y))
 
 
 @contextmanager
@@ -219,7 +255,7 @@ def dask_parquet(given: Table, y: np.ndarray) -> Iterator[tuple[Any, ...]]:
 
     folder = parquet_files(given)
     columns, target = _columns(given, y)
-    with cluster(max(_LEAST_MEMORY, int(0.45 * given.X.nbytes))):
+    with cluster(_less_than(given)):
         frame = dd.read_parquet(folder, split_row_groups=True)
         yield frame[columns], frame[target]
 
@@ -234,6 +270,8 @@ STORES: dict[str, Callable[[Table, np.ndarray], Any]] = {
     "parquet": parquet,
     "parquet, anew": parquet_anew,
     "dask": dask_persisted,
+    "dask, on disk": dask_on_disk,
+    "dask, mapped": dask_mapped,
     "dask parquet": dask_parquet,
 }
 
@@ -277,17 +315,17 @@ def processor_seconds() -> float:
 
 
 @contextmanager
-def timed_queries() -> Iterator[list[float]]:
-    """Seconds of each query that is asked in the block."""
+def timed_queries() -> Iterator[tuple[list[float], list[float]]]:
+    """Seconds of each query that is asked in the block: over all rows, and over a sample."""
     from skdp.privacy import PrivateOracle
 
-    seconds: list[float] = []
+    seconds: tuple[list[float], list[float]] = [], []
     release = PrivateOracle._release
 
     def timed(self: Any, *args: Any, **options: Any) -> Any:
         begin = time.perf_counter()
         answer = release(self, *args, **options)
-        seconds.append(time.perf_counter() - begin)
+        seconds[self._positions is not None].append(time.perf_counter() - begin)
         return answer
 
     PrivateOracle._release = timed
@@ -331,15 +369,28 @@ def cell(folder: Path, store: str, rows: int, columns: int, repeats: int, only: 
                 seconds = time.perf_counter() - begin
                 worked = processor_seconds() - worked
             passes = sum(event.count for event in model.privacy_ledger_) if private else None
-            before = out.get(name, {"seconds": np.inf, "processor": np.inf, "own": 0})
+            before = out.get(name, _NOT_YET)
             out[name] = {
                 "seconds": round(min(seconds, before["seconds"]), 4),
                 "processor": round(min(worked, before["processor"]), 4),
                 "own": max(memory.peak, before["own"]),
                 "passes": passes,
-                "query": round(float(np.median(queries)), 5) if queries else None,
+                "queries": _medians(queries, before["queries"]),
                 "received": int(np.median(_received)) if _received else None,
             }
+    return out
+
+
+def _medians(queries: tuple[list[float], list[float]], before: dict) -> dict:
+    """Of queries over all rows and over a sample: their number, and the median of seconds.
+
+    It is the least of those of several fits.
+    """
+    out = {}
+    for of, seconds in zip(("all", "sample"), queries, strict=True):
+        if seconds:
+            least = before.get(of, (0, np.inf))[1]
+            out[of] = len(seconds), round(min(float(np.median(seconds)), least), 5)
     return out
 
 
@@ -359,25 +410,40 @@ def ratios(of: dict, name: str) -> str:
     return ", ".join(f"{own / of[p]['seconds']:.2f} of {p}" for p in peers if p in of)
 
 
-def lines(cell: dict, map_of_one: dict | None) -> Iterator[str]:
+def lines(cell: dict) -> Iterator[str]:
     """Rows of the table: one for each private model of a cell.
 
-    ``map_of_one`` is what a memory map took one thread.
+    They are compared with what a memory map took one thread in the same run.
     """
     for name, of in cell["models"].items():
         if not name.startswith("skdp"):
             continue
         compared = [ratios(cell["models"], name)]
-        if map_of_one and name in map_of_one and cell["store"] != "memory map":
-            share = of["processor"] / map_of_one[name]["processor"]
-            compared.append(f"processor {share:.2f} of a memory map, one thread")
+        if map_of := cell["map of one"].get(name):
+            shares = {
+                of_what: of[of_what] / map_of[of_what] for of_what in ("seconds", "processor")
+            }
+            if "queries" in of and "queries" in map_of:
+                shares["a query"] = of["queries"]["all"][1] / map_of["queries"]["all"][1]
+            said = ", ".join(f"{of_what} {share:.2f}" for of_what, share in shares.items())
+            compared.append(f"{said} of a memory map, one thread")
         if of["received"]:
             compared.append(f"{of['received']:,} bytes received a query")
         yield (
             f"| {cell['rows']:,} | {cell['columns']} | {cell['store']} | {cell['threads']} | {name}"
-            f" | {of['seconds']:.2f} | {of['processor']:.2f} | {of['passes']} | {of['query']:.4f} |"
+            f" | {of['seconds']:.2f} | {of['processor']:.2f} | {_queries(of)} |"
             f" {of['own'] / cell['rows']:.0f} | {'; '.join(filter(None, compared))} |"
         )
+
+
+def _queries(of: dict) -> str:
+    """Cells on queries: their number, and their seconds, over all rows and over a sample."""
+    if "queries" not in of:
+        # Measured when there were no two kinds, or they were not told apart.
+        return f"{of['passes']} | {of['query']:.4f}"
+    numbers, seconds = zip(*of["queries"].values(), strict=True)
+    both = " + ".join(map(str, numbers)), " and ".join(f"{s:.4f}" for s in seconds)
+    return " | ".join(both)
 
 
 def table_of(cells: list[dict]) -> str:
@@ -385,9 +451,8 @@ def table_of(cells: list[dict]) -> str:
     head = "rows | columns | store | threads | model | seconds | processor seconds | passes | "
     head += "a query (s) | own memory (bytes a row) | compared"
     out = [f"| {head} |", "| --- " * 11 + "|"]
-    maps = {(c["rows"], c["columns"]): c["models"] for c in sorted(cells, key=_place)[::-1]}
     for cell in sorted(cells, key=_place):
-        out += lines(cell, maps[cell["rows"], cell["columns"]])
+        out += lines(cell)
     return "\n".join(out)
 
 
@@ -402,7 +467,8 @@ def keep(cells: list[dict], page: Path) -> None:
     for old in before:
         if _place(old) in new:
             # Of models that were not asked for this time the old figures stay.
-            new[_place(old)]["models"] = old["models"] | new[_place(old)]["models"]
+            for of_what in ("models", "map of one"):
+                new[_place(old)][of_what] = old[of_what] | new[_place(old)][of_what]
         else:
             new[_place(old)] = old
     every = [new[place] for place in sorted(new)]
@@ -465,7 +531,7 @@ def main() -> None:
             return
         # Made before anything is timed, and read once.
         table(given.folder, rows, columns).X.max()
-        map_of_one = None
+        map_of_one: dict = {}
         for store, threads in product(given.stores, given.threads):
             if "dask" in store and threads != given.threads[0]:
                 continue  # Two workers of one thread each, whatever this process has.
@@ -474,11 +540,13 @@ def main() -> None:
             options += ["--models", *given.models] if given.models else []
             found = in_a_process(threads, str(given.folder), *options)
             of_cell = {"rows": rows, "columns": columns, "store": store, "threads": threads}
-            map_of_one = map_of_one or found
-            print(*lines(of_cell | {"models": found}, map_of_one), sep="\n", flush=True)
+            of_cell |= {"models": found, "map of one": map_of_one}
+            if store == "memory map" and threads == 1:
+                map_of_one = {k: of for k, of in found.items() if k.startswith("skdp")}
+            print(*lines(of_cell), sep="\n", flush=True)
             # Each at once, so that a run that is cut short has not been for nothing.
             if given.page:
-                keep([of_cell | {"models": found}], given.page)
+                keep([of_cell], given.page)
 
 
 if __name__ == "__main__":

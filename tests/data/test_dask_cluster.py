@@ -6,7 +6,9 @@ import signal
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
+dask = pytest.importorskip("dask", reason="needs dask: pip install 'skdp[dask]'")
 distributed = pytest.importorskip("distributed", reason="needs dask: pip install 'skdp[dask]'")
 da = pytest.importorskip("dask.array", reason="needs dask: pip install 'skdp[dask]'")
 from dask_examples import two_workers  # noqa: E402
@@ -14,7 +16,7 @@ from dask_examples import two_workers  # noqa: E402
 from skdp import DPLinearRegression, DPLogisticRegression  # noqa: E402
 from skdp.privacy.rows import DaskRows, Tasks  # noqa: E402
 from skdp.problem import RowBounds  # noqa: E402
-from skdp.solvers import GD  # noqa: E402
+from skdp.solvers import GD, defaults  # noqa: E402
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::skdp.SeededNoiseWarning"),
@@ -41,10 +43,10 @@ def made(first):
     return np.column_stack([X, y])
 
 
-def lazy():
-    seeds = da.arange(N, chunks=CHUNK)[:, None]
-    rows = seeds.map_blocks(made, chunks=(seeds.chunks[0], (D + 1,)), dtype=float)
-    return rows[:, :D], rows[:, D].astype(int)
+def lazy(rows=N, chunk=CHUNK):
+    seeds = da.arange(rows, chunks=chunk)[:, None]
+    made_there = seeds.map_blocks(made, chunks=(seeds.chunks[0], (D + 1,)), dtype=float)
+    return made_there[:, :D], made_there[:, D].astype(int)
 
 
 def classifier():
@@ -56,9 +58,9 @@ def in_memory():
     return classifier().fit(rows[:, :D], rows[:, D].astype(int))
 
 
-def same(model, reference):
-    np.testing.assert_allclose(model.coef_, reference.coef_, rtol=1e-10)
-    np.testing.assert_allclose(model.intercept_, reference.intercept_, rtol=1e-10)
+def same(model, reference, rtol=1e-10):
+    np.testing.assert_allclose(model.coef_, reference.coef_, rtol=rtol)
+    np.testing.assert_allclose(model.intercept_, reference.intercept_, rtol=rtol)
     assert model.privacy_ledger_ == reference.privacy_ledger_
 
 
@@ -170,6 +172,32 @@ def test_rows_are_made_by_the_task_that_sums_them_unless_others_need_them(client
         np.testing.assert_array_equal(rows.bounded(bounds).sum(kernel), expected)
 
 
+@pytest.mark.parametrize("inline", [None, False, True], ids=["array", "mapped", "inline"])
+def test_rows_that_tasks_hold_are_sent_once_and_not_whole(client, tmp_path, inline):
+    X = np.random.default_rng(0).normal(size=(70_000, 20))
+    np.save(tmp_path / "X.npy", X)
+    # Dask copies a mapped file into memory, and cuts arrays of no other kind.
+    mapped = X if inline is None else np.load(tmp_path / "X.npy", mmap_mode="r")
+    held = da.from_array(mapped, chunks=(10_000, -1), inline_array=bool(inline))
+    sent, send = [], distributed.Client._send_to_scheduler
+
+    def weigh(self, message):
+        sent.extend(memoryview(frame).nbytes for frame in distributed.protocol.dumps(message))
+        return send(self, message)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(distributed.Client, "_send_to_scheduler", weigh)
+        with pytest.warns(UserWarning, match="sent from this process to the workers"):
+            rows = DaskRows(held, da.ones(70_000, chunks=10_000), np.asarray)
+        sums = [rows.sum(lambda block: block.X.sum(axis=0)) for _ in range(2)]
+        assert sum(sent) < 1.5 * X.nbytes
+        # Of people's rows nothing is said that follows from their number.
+        people = da.arange(70_000, chunks=10_000) % 1000
+        DaskRows(held, people, np.asarray, privacy_unit=people)
+    np.testing.assert_array_equal(*sums)
+    np.testing.assert_allclose(sums[0], X.sum(axis=0))
+
+
 @pytest.fixture
 def processes():
     """Workers that are started again when they die."""
@@ -188,7 +216,7 @@ def killing(monkeypatch, client, at):
     answer = Tasks.answer
 
     def answer_and_kill(self, *args):
-        asked.append(None)
+        asked.append(self)
         if len(asked) == at:
             os.kill(doomed(client)[1], signal.SIGKILL)
         return answer(self, *args)
@@ -207,6 +235,29 @@ def test_a_fit_survives_the_loss_of_a_worker(processes, monkeypatch, persisted):
     model = classifier().fit(X, y)
     assert len(asked) == 1 + 12 + 1
     same(model, in_memory())
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("persisted", [False, True], ids=["lazy", "persisted"])
+def test_a_fit_survives_the_loss_of_a_worker_and_its_part_of_the_sample(
+    processes, monkeypatch, persisted
+):
+    monkeypatch.setattr(defaults.Pilot, "LEAST_ENTRIES", 1)
+    X, y = lazy(rows=60_000, chunk=10_000)
+    if persisted:
+        X, y = processes.persist([X, y])
+    model = DPLogisticRegression(classes=[0, 1], data_norm=3.0, epsilon=20.0, random_state=0)
+    samples, draw = [], Tasks.sampled
+
+    def drawn(self, positions):
+        samples.append(draw(self, positions))
+        return samples[-1]
+
+    monkeypatch.setattr(Tasks, "sampled", drawn)
+    asked = killing(monkeypatch, processes, at=6)
+    model.fit(X, y)
+    assert asked[5] is samples[0]
+    same(model, clone(model).fit(*dask.compute(X, y)), rtol=1e-6)
 
 
 @pytest.mark.nightly
@@ -293,6 +344,38 @@ def test_partitions_on_one_worker_are_one_task_and_those_of_none_each_by_itself(
     bounds = RowBounds(1.0, 1.0)
     sums = [rows.bounded(bounds).sum(kernel) for rows in (held, anew)]
     np.testing.assert_array_equal(*sums)
+    # A sample is in memory, whatever it was drawn of.
+    held, anew = (rows.sample(np.arange(0, N, 7)) for rows in (held, anew))
+    assert len(anew._tasks._places) <= 2
+    sums = [rows.bounded(bounds).sum(kernel) for rows in (held, anew)]
+    np.testing.assert_array_equal(*sums)
+
+
+def test_tasks_have_a_small_part_of_what_workers_may_keep(client, monkeypatch):
+    X, y = client.persist(list(lazy()))
+    of_chunk, info = CHUNK * D * 8, distributed.Client.scheduler_info
+    limits = {}
+
+    def limited(self, *args, **options):
+        found = info(self, *args, **options)
+        for worker in found["workers"].values():
+            worker.update(limits)
+        return found
+
+    monkeypatch.setattr(distributed.Client, "scheduler_info", limited)
+    for limit, most in ((8 * of_chunk, 1), (16 * of_chunk, 2), (0, N // CHUNK)):
+        limits["memory_limit"] = limit
+        rows = DaskRows(X, y, np.asarray)
+        assert max(map(len, rows._tasks._places)) <= most
+        total = rows.sum(lambda block: block.X.sum(axis=0))
+        np.testing.assert_allclose(total, X.sum(axis=0).compute())
+
+
+def test_few_partitions_that_are_read_anew_are_shared_by_the_workers(client):
+    X, y = lazy()
+    few = DaskRows(X[: 4 * CHUNK], y[: 4 * CHUNK], np.asarray)
+    holders = client.who_has(client.futures_of(few._tasks._opened))
+    assert len({worker for workers in holders.values() for worker in workers}) == 2
 
 
 @pytest.mark.nightly

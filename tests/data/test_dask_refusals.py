@@ -26,15 +26,17 @@ from dask_examples import (  # noqa: E402  # noqa: E402
 )
 
 from skdp import DPLogisticRegression, PrivacyLeakWarning  # noqa: E402
+from skdp.estimators import Pilot  # noqa: E402
 from skdp.privacy.rows import (  # noqa: E402
     DaskRows,
     Recipe,
     Refused,
+    Tasks,
     opened,
     packed,
 )
 from skdp.problem import RowBounds  # noqa: E402
-from skdp.solvers import SOLVERS  # noqa: E402
+from skdp.solvers import SOLVERS, defaults  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.SeededNoiseWarning")
 
@@ -196,6 +198,43 @@ def test_a_source_that_changes_is_refused_after_the_charge_and_the_receipt_says_
     assert 0 < model.privacy_spent_.epsilon <= 5.0
     assert len(model.privacy_ledger_) >= 1
     assert not hasattr(model, "coef_")
+
+
+@pytest.mark.parametrize("drawn", [False, True], ids=["before the sample", "after it"])
+def test_a_source_that_changes_around_the_sample_is_refused(drawn, monkeypatch):
+    monkeypatch.setattr(defaults.Pilot, "LEAST_ENTRIES", 1)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(20_000, 3))
+    y = (X[:, 0] + rng.logistic(size=len(X)) > 0).astype(int)
+    shift, draw = [0.0], Tasks.sampled
+
+    def change_around(self, positions):
+        if not drawn:
+            shift[0] = 1.0
+        sample = draw(self, positions)
+        shift[0] = 1.0
+        return sample
+
+    monkeypatch.setattr(Tasks, "sampled", change_around)
+    chunks = da.from_array(X, chunks=(5_000, -1)).map_blocks(lambda block: block + shift[0])
+    model = DPLogisticRegression(classes=[0, 1], data_norm=4.0, epsilon=20.0, random_state=0)
+    with pytest.raises(ValueError, match="the same rows at each pass"):
+        model.fit(chunks, da.from_array(y, chunks=5_000))
+    # Answers about the sample are given if it was drawn of the rows that were opened.
+    asked = {event.purpose for event in model.privacy_ledger_}
+    assert (Pilot.purpose in asked) == drawn
+    assert not hasattr(model, "coef_")
+
+
+def test_partitions_that_are_opened_anew_with_other_rows_are_refused():
+    """As when a worker is lost, and others read anew what it had."""
+    X, t = data()
+    rows, others = (DaskRows(*cut(X + shift, t), np.asarray) for shift in (0.0, 1.0))
+    assert rows.sum(lambda block: block.X.sum(axis=0)).shape == (D,)
+    rows._tasks._X, rows._tasks._opened = others._tasks._X, others._tasks._opened
+    for store in (rows, rows.bounded(RowBounds(1.0)), rows.sample(np.arange(0, N, 9))):
+        with pytest.raises(ValueError, match="the same rows at each pass"):
+            store.sum(lambda block: np.zeros(1))
 
 
 def test_classes_are_read_off_the_labels_with_a_warning_that_points_here():

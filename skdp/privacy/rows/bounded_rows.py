@@ -134,9 +134,12 @@ class RawBlock:
     @cached_property
     def norms(self) -> np.ndarray:
         """Norms (l2) of the rows; inf where they are not finite."""
+        room = Scratch()
         with np.errstate(over="ignore", invalid="ignore"):
-            parts = (self.X[slice(*ends)] for ends in runs(len(self.y), self._few))
-            norms = np.concatenate([lengths_of(_in_double(X)) for X in parts] or [np.empty(0)])
+            parts = (
+                _in_double(self.X[slice(*ends)], room) for ends in runs(len(self.y), self._few)
+            )
+            norms = np.concatenate([*map(lengths_of, parts)] or [np.empty(0)])
         norms[np.isnan(norms)] = np.inf
         return rounded_up(norms) if self.of_many else norms
 

@@ -20,7 +20,9 @@ them come to this process, which numbers the privacy units of the table.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
+from contextlib import nullcontext
 from copy import copy
 from functools import partial
 from itertools import chain, pairwise
@@ -44,6 +46,9 @@ _SHARED = {
     "names": "column names in the same order",
     "target_columns": "number of targets",
 }
+
+# Tasks that are sent what they have in common each for itself.
+_FEW_TASKS = 1000
 
 
 def is_collection(data: Any) -> bool:
@@ -92,13 +97,14 @@ class DaskRows(RowStore):
 
     Guarantees
     ----------
-    - Rows, targets and what belongs to a single row stay where they are; this process gets sizes
-      and column names of partitions, and sums; and with privacy units whose rows are in each, and
-      how many.
+    - Rows, targets and what belongs to a single row stay where they are; this process gets sizes,
+      column names and checksums of partitions, and sums; and with privacy units whose rows are in
+      each, and how many.
     - Answers equal those in memory up to the rounding of sums, and are the same each time for the
       same partitions.
-    - Partitions whose features have changed since they were opened are refused, by a checksum of
-      their bytes, which 2^-32 of changes escape. It does not withstand who makes rows to deceive.
+    - Partitions whose features have changed since they were opened first are refused, by a checksum
+      of their bytes, which 2^-32 of changes escape, also where a worker was lost and others open
+      what it had. It does not withstand who makes rows to deceive.
     """
 
     def __init__(
@@ -120,7 +126,7 @@ class DaskRows(RowStore):
             if privacy_unit is not None:
                 X, privacy_unit = aligned(X, privacy_unit, "privacy_unit")
                 self.unit = PrivacyUnit.DECLARED
-        self._tasks = Tasks(X, y, sample_weight, privacy_unit, (encode, max_weight))
+            self._tasks = Tasks(X, y, sample_weight, privacy_unit, (encode, max_weight))
         found = self._tasks.facts()
         self.n_samples = sum(part.n_samples for part in found)
         first = found[0]
@@ -183,25 +189,32 @@ class Tasks:
         # While these are referred to, what a user has persisted stays.
         self._source = X, y, sample_weight, privacy_unit
         self._sent: dict[str, Partitions] = {}
-        of_X = Partitions.of(X)
-        self._places = of_X.together()
-        self._n_parts = len(of_X)
-        self._X = of_X.in_place(X).grouped(self._places)
         beside = (y, sample_weight, privacy_unit)
-        given = (
-            None if p is None else Partitions.of(p).in_place(p).grouped(self._places)
-            for p in beside
-        )
-        shared = self._delivered(facts)
-        self._opened = self._X.map(partition.opened, *given, shared=shared).kept()
+        with _large_graphs():
+            of_X = Partitions.of(X).settled(X)
+            self._places = of_X.together()
+            self._n_parts = len(of_X)
+            self._X = of_X.in_place(X).grouped(self._places)
+            given = (
+                None if p is None else Partitions.of(p).in_place(p).grouped(self._places)
+                for p in beside
+            )
+            # Tasks that depend on nothing but one object are all given to the worker that has it,
+            # unless they are many.
+            shared = self._delivered(facts, apart=len(self._places) <= _FEW_TASKS)
+            self._opened = self._X.map(partition.opened, *given, shared=shared).kept()
         # Of rows, if each is a privacy unit.
         self._ends: np.ndarray | None = np.zeros(1, dtype=np.intp)
+        # Checksums of partitions; a sample is drawn of what they are of.
+        self._known: list[list[int | None]] | None = None
 
     def facts(self) -> list[partition.Facts]:
         """Public facts about each partition, in their order."""
-        found = self._in_order(self._opened.map(partition.facts))
+        pairs = self._in_order(self._opened.map(partition.facts))
+        found, known = zip(*pairs, strict=True)
         self._ends = np.cumsum([0] + [part.n_samples for part in found])
-        return found
+        self._known = [[known[i] for i in group] for group in self._places]
+        return [*found]
 
     def number_units(self) -> int:
         """Number of privacy units in all partitions, by which their rows share what they count."""
@@ -228,9 +241,18 @@ class Tasks:
         of_groups = [[of_each[i] for i in group] for group in self._places]
         other = copy(self)
         with _large_graphs():
-            other._X = self._X.map(partition.features_of, self._opened, of_groups).kept()
+            chosen = self._X.map(partition.features_of, self._opened, self._known, of_groups)
+            other._X = chosen.kept()
             other._opened = other._X.map(partition.sampled, self._opened, of_groups).kept()
-        other._ends, other._sent = ends, {}
+            # Parts of partitions that were made anew lie in memory now.
+            groups = other._X.together()
+            if len(groups) < len(other._X):
+                other._places = [[*chain(*(self._places[i] for i in group))] for group in groups]
+                other._X, other._opened = (
+                    parts.grouped(groups).map(partition.joined).kept()
+                    for parts in (other._X, other._opened)
+                )
+        other._ends, other._sent, other._known = ends, {}, None
         return other
 
     def answer(
@@ -252,6 +274,7 @@ class Tasks:
         answers = self._X.map(
             partition.answered,
             self._opened,
+            self._known,
             parts,
             [(group, self._n_parts, n_samples) for group in self._places],
             shared=self._delivered((kernel, view, units)),
@@ -268,14 +291,17 @@ class Tasks:
         by_place = dict(zip(chain(*self._places), chain(*found), strict=True))
         return [by_place[place] for place in range(self._n_parts)]
 
-    def _delivered(self, content: Any) -> Partitions:
-        """Pieces of a content for all tasks; large ones stay on the workers until the next."""
+    def _delivered(self, content: Any, *, apart: bool = False) -> Partitions:
+        """Pieces of a content for all tasks; large ones stay on the workers until the next.
+
+        What is small is one object for all of them, or ``apart``, for each its own.
+        """
         (name, body), *large = packed(content)
         self._sent = {piece: self._sent.get(piece) or _sent(piece, it) for piece, it in large}
-        graph = {name: body}
+        graph = {} if apart else {name: body}
         for kept in self._sent.values():
             graph.update(kept.graph)
-        return Partitions(graph, [name, *(piece for piece, _ in large)])
+        return Partitions(graph, [body if apart else name, *(piece for piece, _ in large)])
 
 
 def labels_of(y: Any) -> np.ndarray:
@@ -365,9 +391,12 @@ def _sent(name: str, content: bytes) -> Partitions:
 
 
 def _large_graphs() -> Any:
-    """Context in which dask does not warn of what is large on purpose, nor say how large."""
+    """Context in which a cluster does not warn of what is large on purpose, nor say how large."""
     import dask
 
+    if "distributed" not in sys.modules:
+        # Imported in a context that sets one of its settings, it would lose all others behind it.
+        return nullcontext()
     return dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TB"})
 
 

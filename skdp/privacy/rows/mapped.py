@@ -109,8 +109,12 @@ class MappedBlock(BoundedBlock):
         matrix, shift = (a.astype(np.float32) for a in (self._map.jacobian(), self._map.shift))
         lengths = np.empty(m)
         with np.errstate(over="ignore", invalid="ignore"):
-            for part in (slice(*ends) for ends in runs(m, max(LEAST_PIECE, PIECE_ENTRIES // d))):
-                Z = np.array(self._X[part], dtype=np.float32, order="C") @ matrix
+            few = max(LEAST_PIECE, PIECE_ENTRIES // d)
+            rows, mapped = (np.empty((min(m, few + 1), k), np.float32) for k in matrix.shape)
+            for part in (slice(*ends) for ends in runs(m, few)):
+                X, Z = (room[: part.stop - part.start] for room in (rows, mapped))
+                np.copyto(X, self._X[part], casting="same_kind")
+                np.matmul(X, matrix, out=Z)
                 if self._factor is not None:
                     times_each(Z, self._factor[part])
                 for entries, coordinates in long_rows(Z):

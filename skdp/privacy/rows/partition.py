@@ -77,9 +77,13 @@ class OpenedPartition:
     def __sizeof__(self) -> int:
         return sys.getsizeof(self.part)
 
-    def blocks(self, X: Any) -> list[RawBlock]:
-        """The rows in blocks; refused unless they are still those that were opened."""
-        found = self.part.blocks(X)
+    def blocks(self, X: Any, known: int | None = None) -> list[RawBlock]:
+        """The rows in blocks; refused unless they are still those that were opened.
+
+        ``known`` is the checksum of those that were opened first, if this is told: what was lost
+        with a worker is opened anew.
+        """
+        found = self.part.blocks(X) if known in (None, self.part.checksum) else None
         if found is None:
             raise _changed()
         return found
@@ -136,9 +140,9 @@ def opened(X: _Each, y: _Each, weights: _Each, units: _Each, pieces: list[bytes]
 
 
 @_on_worker
-def facts(partitions: Opened) -> list[Facts]:
-    """The part of each that is public."""
-    return [partition.facts for partition in partitions]
+def facts(partitions: Opened) -> list[tuple[Facts, int | None]]:
+    """The part of each that is public, and its checksum."""
+    return [(partition.facts, partition.part.checksum) for partition in partitions]
 
 
 @_on_worker
@@ -164,13 +168,18 @@ def shared(partitions: Opened, numbered: list[NumberedUnits]) -> Opened:
 
 
 @_on_worker
-def features_of(X: _Each, partitions: Opened, chosen: list[np.ndarray]) -> list[Any]:
-    """Copies of the features of some rows of each partition, by their positions in it."""
+def features_of(
+    X: _Each, partitions: Opened, known: list[int | None], chosen: list[np.ndarray]
+) -> list[Any]:
+    """Copies of the features of some rows of each partition, by their positions in it.
+
+    ``known`` are the checksums of the partitions that were opened first.
+    """
     out = []
-    for features, partition, own in zip(X, partitions, chosen, strict=True):
+    for features, partition, first, own in zip(X, partitions, known, chosen, strict=True):
         made = _made(features)
         # Raises if rows have changed since they were opened.
-        partition.blocks(made)
+        partition.blocks(made, first)
         out.append(as_rows(made, finite=False)[own])
     return out
 
@@ -187,6 +196,17 @@ def sampled(X: list[Any], partitions: Opened, chosen: list[np.ndarray]) -> Opene
 
 
 @_on_worker
+def joined(parts: list[list[Any] | Refusal]) -> list[Any] | Refusal:
+    """What several tasks have about partitions, in one list; or the first refusal."""
+    out: list[Any] = []
+    for part in parts:
+        if isinstance(part, Refusal):
+            return part
+        out += part
+    return out
+
+
+@_on_worker
 def labels(y: Any) -> np.ndarray:
     """The different labels in a partition, at most one more than a set of classes may have."""
     return np.unique(np.asarray(y))[: MOST_LABELS + 1]
@@ -196,20 +216,23 @@ def labels(y: Any) -> np.ndarray:
 def answered(
     X: _Each,
     partitions: Opened,
+    known: list[int | None] | None,
     marks: list[np.ndarray] | None,
     places: tuple[list[int], int, int],
     pieces: list[bytes],
 ) -> Sums:
     """Sums of the kernel over partitions, as they came or brought to bounds, by level and place.
 
-    ``places`` holds the places of these partitions, the number of all, and that of all rows.
+    ``known`` are their checksums when they were opened first, and ``places`` holds the places of
+    these partitions, the number of all, and that of all rows.
     """
     kernel, view, of_units = unpacked(pieces)
     at, count, n_samples = places
     sums: Sums = {}
-    for place, features, partition, marked in zip(at, X, partitions, *_all(X, marks), strict=True):
+    beside = _all(X, known, marks)
+    for place, features, partition, first, marked in zip(at, X, partitions, *beside, strict=True):
         part = partition.part
-        raw = partition.blocks(_made(features))
+        raw = partition.blocks(_made(features), first)
         if not raw:
             sums[0, place] = None
         elif view is None:

@@ -7,16 +7,24 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from hashlib import blake2b
 from itertools import chain
+from math import ceil, inf
 from typing import Any, TypeAlias
 from uuid import uuid4
 
 import numpy as np
+
+from ...exceptions import warn_user
+from ...validation import sizes_told
 
 _Key: TypeAlias = Any
 # Answers that are added up at a time, by a task or here.
 _FAN_IN = 16
 # Buffers of fewer bytes travel with the rest.
 _LARGE = 1 << 16
+# Share of the memory of a worker that objects of its tasks under way may take.
+_SHARE_AT_A_TIME = 0.125
+# From so many bytes on, dask warns that a graph is large.
+_LARGE_GRAPH = 10_000_000
 
 
 class Recipe:
@@ -30,6 +38,8 @@ class Recipe:
         """The tasks of a graph; None if it is large."""
         import cloudpickle
 
+        if _held(graph):
+            return None
         try:
             content = cloudpickle.dumps((graph, key))
         except Exception:
@@ -106,10 +116,11 @@ class Partitions:
         return Partitions(graph, keys)
 
     def together(self) -> list[list[int]]:
-        """Places of objects that a task may have together: those in the memory of a worker.
+        """Places of objects that a task may have together: some of those that a worker has.
 
-        A worker works on as many of them at a time as it has threads. What is yet to be computed,
-        or in this process, is by itself.
+        A worker works on as many tasks at a time as it has threads, and may have written objects
+        to a disk that have no room in its memory. So those of tasks at a time are a small part of
+        it. What is yet to be computed, or in this process, is by itself.
         """
         client = _client()
         if client is None:
@@ -117,7 +128,7 @@ class Partitions:
         # Where they lie is known once they are there.
         client.sync(_done, client.futures_of(self))
         holders = client.sync(client.scheduler.who_has, keys=self.keys)
-        threads = client.nthreads()
+        threads, limits = client.nthreads(), _memory_limits(client)
         held: dict[str, list[int]] = {}
         alone = []
         for place, key in enumerate(self.keys):
@@ -126,12 +137,42 @@ class Partitions:
                 held.setdefault(workers[0], []).append(place)
             else:
                 alone.append([place])
-        shares = [
-            share.tolist()
-            for worker, places in held.items()
-            for share in np.array_split(places, min(threads[worker], len(places)))
-        ]
+        some = [self.keys[place] for places in held.values() for place in places]
+        sizes, shares = client.nbytes(some, summary=False), []
+        for worker, places in held.items():
+            size = sum(sizes[self.keys[place]] for place in places)
+            turns = ceil(size / (_SHARE_AT_A_TIME * (limits.get(worker) or inf)))
+            tasks = min(threads[worker] * max(1, turns), len(places))
+            shares += [share.tolist() for share in np.array_split(places, tasks)]
         return sorted(alone + shares)
+
+    def settled(self, collection: Any) -> Partitions:
+        """These objects, kept by the cluster if tasks of the collection hold large data.
+
+        Otherwise the data would be sent with each graph. An array as large as the collection, of
+        which each task takes a part, is cut here, as it would be sent to each worker as a whole.
+        """
+        client, held = _client(), _held(self.graph)
+        if client is None or sum(held) < _LARGE_GRAPH:
+            return self
+        # That they are many is as secret as their number.
+        if sizes_told():
+            warn_user(
+                "The rows of a dask collection were sent from this process to the workers, because "
+                "its tasks hold them. Let tasks read the rows where they run, which skdp's guide "
+                "to dask shows, or persist the collection if several fits follow.",
+                UserWarning,
+            )
+        whole = max(held) >= getattr(collection, "nbytes", inf) / 2
+        if not whole or client.futures_of(self):
+            return self.kept()
+        import dask
+
+        with dask.config.set(scheduler="synchronous"):
+            parts = self.gathered()
+        name = _fresh(Partitions.settled)
+        graph = {(name, i): part for i, part in enumerate(parts)}
+        return Partitions(graph, [*graph]).kept()
 
     def in_place(self, collection: Any) -> Partitions:
         """These objects, each as a :class:`Recipe` if it is made from nothing that others need.
@@ -143,7 +184,7 @@ class Partitions:
         from dask.core import get_dependencies
 
         client = _client()
-        if client is None or client.futures_of(collection):
+        if client is None or client.futures_of([collection, self]):
             return self
         of_each = [_all_below(self.graph, key, get_dependencies) for key in self.keys]
         uses = Counter(chain.from_iterable(of_each))
@@ -227,6 +268,16 @@ def _client() -> Any:
     return client if hasattr(client, "who_has") else None
 
 
+def _memory_limits(client: Any) -> dict[str, int | None]:
+    """Bytes that each worker may use; None or 0 without a limit."""
+    try:
+        workers = client.scheduler_info(n_workers=-1)["workers"]
+    except TypeError:
+        # The first versions tell of all workers, and some later ones of a few unless asked.
+        workers = client.scheduler_info()["workers"]
+    return {address: worker.get("memory_limit") for address, worker in workers.items()}
+
+
 def packed(content: Any) -> list[tuple[str, bytes]]:
     """A public object in pieces, each with a name; large arrays apart, to be sent only once.
 
@@ -253,6 +304,13 @@ def packed(content: Any) -> list[tuple[str, bytes]]:
 def unpacked(pieces: list[bytes]) -> Any:
     """The object from its pieces; its large arrays are read-only views of them."""
     return pickle.loads(pieces[0], buffers=pieces[1:])
+
+
+def _held(graph: dict[_Key, Any]) -> list[int]:
+    """Bytes that tasks of a graph hold, about, of those that hold large data."""
+    from dask.sizeof import sizeof
+
+    return [size for task in graph.values() if (size := sizeof(task)) >= _LARGE]
 
 
 def _rebuilt(

@@ -33,7 +33,9 @@ LEAST_ENTRIES = 1 << 20
 # Runs of blocks that each thread is given, about: so many that none waits long for the last one.
 _RUNS_OF_A_THREAD = 8
 # Numbers that the kernel of a block needs room for, about, and of one of its arrays.
-_ROOM, _LONG = 1 << 18, 1 << 12
+_ROOM, _LONG = 1 << 18, 1 << 13
+# Blocks for which that much is enough, with what is kept of each.
+_BLOCKS_IN_ROOM = 8
 
 
 def total(parts: Iterable[np.ndarray]) -> np.ndarray:
@@ -127,18 +129,27 @@ def _total_of_run(
 def _total_of_many(
     kernel: Callable[[Block, Scratch], np.ndarray], run: Iterable[Block]
 ) -> np.ndarray:
-    """Sum of the kernel over blocks, with what each frees left to the next.
+    """Sum of the kernel over a run of blocks, with what each frees left to the next."""
+    return _total_of_run(kernel, _with_room(run))
+
+
+def _with_room(run: Iterable[Block]) -> Iterator[Block]:
+    """The blocks, while what is last in the heap is held.
 
     Workers of dask are told to return memory to the system at once, if it is at the end of the
-    heap, and asking for it again with each block took as long as half of the sum. So what is last
-    in the heap is held meanwhile.
+    heap, and asking for it again with each block took as long as half of the sum. What is kept of
+    blocks uses up the room, so that it is made anew from time to time.
     """
-    room = [np.empty(_LONG) for _ in range(_ROOM // _LONG)]
-    last = max(room, key=lambda part: part.ctypes.data)
-    del room
-    out = _total_of_run(kernel, run)
+    last = None
+    for number, block in enumerate(run):
+        if number % _BLOCKS_IN_ROOM == 0:
+            room = [np.empty(_LONG) for _ in range(_ROOM // _LONG)]
+            last = max(room, key=lambda part: part.__array_interface__["data"])
+            del room
+        yield block
+        # Not held while the next one is read.
+        del block
     del last
-    return out
 
 
 def usable_threads() -> int:
