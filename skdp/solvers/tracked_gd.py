@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import ceil, exp, sqrt
+from math import ceil, exp, log, sqrt
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -147,6 +147,8 @@ class TrackedGD(Solver):
         steps = ceil(most) if self.steps is None else self.steps
         if row_map is not None:
             enough = tuned.STEPS_WITHOUT_MOMENTUM * growth * longer
+            # The larger the budget, the less is to be left of oscillations.
+            memories += 2 * log(growth)
             momentum = max(0.0, 1 - max(steps / enough, memories / steps))
             # No step longer than 1.25 over the curvature, which any momentum leaves stable.
             far = tuned.STEPS * longer

@@ -197,7 +197,7 @@ def sampled(X: list[Any], partitions: Opened, chosen: list[np.ndarray]) -> Opene
 
 @_on_worker
 def joined(parts: list[list[Any] | Refusal]) -> list[Any] | Refusal:
-    """What several tasks have about partitions, in one list; or the first refusal."""
+    """Answers of several tasks about partitions, in one list; or the first refusal."""
     out: list[Any] = []
     for part in parts:
         if isinstance(part, Refusal):
