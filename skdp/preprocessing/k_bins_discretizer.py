@@ -116,11 +116,11 @@ class DPKBinsDiscretizer(Invertible, QuantileLearner):
         if (
             given is None
             or given.shape not in ((), (d,))
-            or not np.all((given >= 2) & (given % 1 == 0))
+            or not np.all((given >= 2) & (given < 2**31) & (given % 1 == 0))
         ):
             raise ValueError(
-                f"{type(self).__name__} needs n_bins of at least 2, one number for all or for each "
-                f"of {d} features, got others."
+                f"{type(self).__name__} needs n_bins of at least 2 and below 2^31, one number for "
+                f"all or for each of {d} features, got others."
             )
         return np.broadcast_to(given.astype(int), d)
 

@@ -155,6 +155,7 @@ def test_moments_leave_missing_values_out():
     [
         (DPKBinsDiscretizer(n_bins=[2, 3]), "n_bins of at least 2"),
         (DPKBinsDiscretizer(n_bins=[2, 1, 3]), "n_bins of at least 2"),
+        (DPKBinsDiscretizer(n_bins=[2, 1e300, 3]), "n_bins of at least 2"),
         (DPKBinsDiscretizer(strategy="kmeans"), "use 'quantile'"),
         (DPSplineTransformer(n_knots=3, extrapolation="periodic"), "more knots than the degree"),
         (DPRobustScaler(quantile_range=(75.0, 25.0)), "0 < first < last < 100"),

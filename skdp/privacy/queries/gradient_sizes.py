@@ -73,9 +73,10 @@ class GradientAndShareQuery(GaussianQuery):
     ----------
     - Replacing a row moves the gradient by at most ``2 C / n`` and the share by at most ``1 / n``,
       together at most ``hypot(2 C, weight) / n`` in l2; zeroing it out moves them by at most
-      ``hypot(C, weight) / n``. Both are attained. The part of a weighted row in the share is
-      between ``-usual`` and ``1 - usual``, which are 1 apart and both at most 1 in size. The price
-      is thus that of a release of the gradient plus that of a release of the share.
+      ``hypot(C, weight) / n``. Both are attained, the latter by rows without weights. The part of a
+      weighted row in the share, or of a unit, is between ``-usual`` and ``1 - usual``, which are 1
+      apart and both at most ``max(usual, 1 - usual)`` in size. The price is thus at most that of a
+      release of the gradient plus that of a release of the share.
     - All rows of a privacy unit together move it by no more. If the gradient is one of
       ``whole_units``, a unit is whole or not as the mean of its rows is, which depends on nobody
       else's rows, to the last bit.
