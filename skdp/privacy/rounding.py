@@ -21,8 +21,8 @@ from functools import lru_cache
 from math import inf
 
 from ..problem.bounds import RowBounds
-from .rows.bounded_rows import MOST_ROWS
-from .rows.mapped import LEAST_LENGTH, ROUNDING
+from .rows.bounded_rows import MOST_ROWS, ROUNDING
+from .rows.mapped import LEAST_LENGTH
 
 UNIT = 2.0**-53
 # Grid in units of the sensitivity, and what it and the norms of rows may take of it.

@@ -53,13 +53,20 @@ def check_bits(store, query, monkeypatch):
         np.testing.assert_array_equal(others, found[0])
 
 
+def few_are_many(monkeypatch):
+    """Measure and keep rows of all tables as those of tables of many rows."""
+    for name in ("SINGLE_ROWS", "MANY_ROWS"):
+        monkeypatch.setattr(bounded_rows, name, 1)
+
+
 @pytest.mark.parametrize("many", [False, True])
 @pytest.mark.parametrize("name", QUERIES)
 def test_every_query_has_the_same_bits_by_any_number_of_threads(
     name, many, small_blocks, monkeypatch
 ):
     """Over every kind of rows, few and many."""
-    monkeypatch.setattr(base, "MANY_ROWS", 0 if many else 1 << 21)
+    if many:
+        few_are_many(monkeypatch)
     for case in sample(name):
         if "partitions" not in case.store:
             store = partial(STORES[case.store], case.table())
@@ -69,7 +76,7 @@ def test_every_query_has_the_same_bits_by_any_number_of_threads(
 @pytest.mark.parametrize("name", QUERIES)
 def test_tables_of_many_rows_are_answered_as_others_and_move_as_declared(name, monkeypatch):
     """Of which norms and factors are kept in single precision."""
-    monkeypatch.setattr(base, "MANY_ROWS", 0)
+    few_are_many(monkeypatch)
     for case in sample(name):
         if not ("partitions" in case.store or "chunks" in case.store or case.kind.of_people):
             case.check(lambda n, case=case: [case.seed % n])
@@ -257,7 +264,7 @@ def test_a_fit_is_the_same_to_the_bit_by_one_thread_and_by_two(monkeypatch):
 
 def test_what_is_kept_of_many_rows_is_at_most_twelve_bytes_each(monkeypatch):
     """Beside X, targets and weights, also of mapped rows of which some are too long."""
-    monkeypatch.setattr(base, "MANY_ROWS", 1000)
+    few_are_many(monkeypatch)
     rng = np.random.default_rng(0)
     X, y = rng.standard_normal((50_000, 6)).astype(np.float32), np.zeros(50_000)
     rows = DenseRows(X, y)
@@ -331,13 +338,64 @@ def rows_at_the_edge(d, rng):
     return row_map, X.astype(np.float32)
 
 
+# So many rows that a table of them is measured in single precision.
+MANY = 1 << 21
+
+
+def check_norms_in_single(d):
+    """Fail unless rows of large tables count as at least as long as they are, before a map."""
+    _, X = rows_at_the_edge(d, np.random.default_rng(d))
+    raw = bounded_rows.RawBlock(X, np.zeros(len(X)), of_rows=MANY)
+    norms = raw.norms.astype(np.float64)
+    with np.errstate(all="ignore"):
+        true = np.sqrt((X.astype(np.longdouble) ** 2).sum(axis=1)).astype(np.float64)
+    finite = np.isfinite(true)
+    assert np.isinf(norms[~finite]).all()
+    assert np.all(norms[finite] >= true[finite]), "too short"
+    usual = slice(200, 300)
+    assert np.all(norms[usual] <= true[usual] * (1 + (d + 16) * 2.0**-23)), "too long"
+
+
+@pytest.mark.parametrize("d", [1, 2, 3, 20, 60, 1000])
+def test_norms_in_single_precision_are_no_shorter_than_exact_ones(d):
+    check_norms_in_single(d)
+
+
+@pytest.mark.parametrize("d", [20, 60])
+def test_norms_without_a_margin_for_single_precision_are_caught(d, monkeypatch):
+    monkeypatch.setattr(bounded_rows, "SINGLE_ROUNDING", 0.0)
+    monkeypatch.setattr(bounded_rows, "rounded_up", lambda norms: norms)
+    with pytest.raises(AssertionError, match="too short"):
+        check_norms_in_single(d)
+
+
+@pytest.mark.parametrize(
+    ("d", "longest", "enough"),
+    [(20, 1.0, True), (20, 1e-80, False), (20, 1e20, False), (20_000, 1.0, False)],
+)
+def test_public_facts_decide_whether_single_precision_is_enough_for_norms(d, longest, enough):
+    """Where it is not, rows of a large table are brought to their bound as those of a small one."""
+    assert bounded_rows.norms_fit_in_single(d, longest) is enough
+    X = np.random.default_rng(0).standard_normal((5, d)) * longest
+    found = [
+        bounded_rows.BoundedBlock(
+            bounded_rows.RawBlock(X, np.zeros(5), of_rows=rows), RowBounds(longest)
+        )
+        .loaded()
+        .rows()
+        for rows in (0, MANY)
+    ]
+    np.testing.assert_allclose(found[0], found[1], rtol=(d + 16) * 2.0**-23)
+    assert np.array_equal(*found) is not enough
+
+
 def check_lengths_in_single(d):
     """Fail unless rows of large tables count as at least as long as they are."""
     row_map, X = rows_at_the_edge(d, np.random.default_rng(d))
     bounds = RowBounds(4.0, 0.0, row_map=row_map)
     assert mapped.fits_in_single(bounds)
     with np.errstate(all="ignore"):
-        raw = bounded_rows.RawBlock(X, np.zeros(len(X)), of_many=True)
+        raw = bounded_rows.RawBlock(X, np.zeros(len(X)), of_rows=MANY)
         lengths = mapped.MappedBlock(raw, bounds).lengths
         exact = X.astype(np.longdouble)
         norms = np.sqrt((exact**2).sum(axis=1))
@@ -374,7 +432,7 @@ def test_neither_type_nor_order_of_rows_changes_how_long_they_are():
     wide[:, ::2] = X
     alike = X, np.asfortranarray(X), X.astype(np.float64), wide[:, ::2]
     with np.errstate(all="ignore"):
-        raws = (bounded_rows.RawBlock(Y, np.zeros(len(Y)), of_many=True) for Y in alike)
-        found = [mapped.MappedBlock(raw, bounds).lengths.norms for raw in raws]
+        raws = (bounded_rows.RawBlock(Y, np.zeros(len(Y)), of_rows=MANY) for Y in alike)
+        found = [(raw.norms, mapped.MappedBlock(raw, bounds).lengths.norms) for raw in raws]
     for other in found[1:]:
         np.testing.assert_array_equal(other, found[0])

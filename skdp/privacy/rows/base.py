@@ -27,7 +27,6 @@ from ..adjacency import PrivacyUnit
 from .bounded_rows import (
     LONGEST_PIECE,
     LONGEST_RUN,
-    MANY_ROWS,
     BlockKernel,
     BoundedBlock,
     Lengths,
@@ -306,7 +305,7 @@ class ResidentRows(BlockStore):
         rows = self._rows(start, stop)
         if self.units is None:
             # Solvers that move few weights at a time live by what is kept of sparse rows.
-            return RawBlock(*rows, of_many=len(self.y) > MANY_ROWS and not self.sparse)
+            return RawBlock(*rows, of_rows=0 if self.sparse else len(self.y))
         shares, units = self.units.shares[start:stop], self.units.codes[start:stop]
         return RawBlock(*rows, shares, units, pieces)
 

@@ -26,12 +26,19 @@ BlockKernel: TypeAlias = Callable[["BoundedBlock"], np.ndarray]
 _LARGEST_NORM = 1e150
 _LEAST_NORM = 1e-150
 LARGEST_SINGLE = 1e30  # What is kept in single precision is below that, far from its end.
+# Norms that rows are held to for which single precision is enough, so that neither squares of
+# entries that count are lost nor those of rows that are not much longer overflow.
+LEAST_SINGLE, MOST_SINGLE = 1e-6, 1e15
+# Half a unit in the last place of 1, in double and in single precision.
+ROUNDING, SINGLE_ROUNDING = 2.0**-53, 2.0**-24
+LARGEST_LOSS = 1e-3  # Share of their bound by which rows may be taken for longer than they are.
 _ROUNDED = 1.0 + 2.0**-50  # How far off is what was brought to unit norm.
 _LEAST_EXPOSURE = 1e-300  # Whose logarithm is finite, and whose events are none.
 LONGEST_CUT = 1 << 16  # Rows of a block. Threads wait for each other where they are few.
 LONGEST_RUN = 1 << 13  # Rows added up by themselves; what rounding does to a sum grows with them.
 LONGEST_PIECE = 1 << 12  # Rows of a privacy unit that are added up by themselves.
 MANY_ROWS = 1 << 20  # Of a table of more rows little is kept for each.
+SINGLE_ROWS = 1 << 17  # In a table of more rows each is measured in single precision.
 STEPS = 2.0**26  # Of weights between 0 and 1.
 MOST_ROWS = LONGEST_RUN * 3 // 2
 # Entries that are brought to other coordinates, or sums of units held, at a time, so that they
@@ -88,13 +95,15 @@ class RawBlock:
         Privacy unit of each row, among those of the whole table.
     pieces : Pieces, optional
         Pieces of privacy units, where the rows of each of them lie together.
-    of_many : bool, default=False
-        Whether it is of a table of so many rows that what is kept of each has to be short.
+    of_rows : int, default=0
+        Number of rows of the table that it is a part of, public, where these are dense and each is
+        a unit: how they are measured, and what is kept of each, follow from it.
 
     Guarantees
     ----------
-    - Norms are those of the rows in double precision, up to rounding; of many rows they are kept in
-      single precision, rounded up, and are larger by at most 2^-21 of them.
+    - Norms are those of the rows in double precision, up to rounding. Of rows that are measured in
+      single precision they are larger, by at most ``(d + 16) 2^-23`` of them and ``1e-18 sqrt(d)``,
+      and infinite beyond 1e19.
     """
 
     X: Rows
@@ -103,7 +112,17 @@ class RawBlock:
     shares: np.ndarray | None = None
     units: np.ndarray | None = None
     pieces: Pieces | None = None
-    of_many: bool = False
+    of_rows: int = 0
+
+    @property
+    def of_many(self) -> bool:
+        """Whether there are so many rows that what is kept of each has to be short."""
+        return self.of_rows > MANY_ROWS
+
+    @property
+    def in_single(self) -> bool:
+        """Whether rows are measured in single precision; public."""
+        return self.of_rows > SINGLE_ROWS
 
     @property
     def bounded_weights(self) -> np.ndarray | None:
@@ -134,21 +153,7 @@ class RawBlock:
     @cached_property
     def norms(self) -> np.ndarray:
         """Norms (l2) of the rows; inf where they are not finite."""
-        room = Scratch()
-        with np.errstate(over="ignore", invalid="ignore"):
-            parts = (
-                _in_double(self.X[slice(*ends)], room) for ends in runs(len(self.y), self._few)
-            )
-            norms = np.concatenate([*map(lengths_of, parts)] or [np.empty(0)])
-        norms[np.isnan(norms)] = np.inf
-        return rounded_up(norms) if self.of_many else norms
-
-    @property
-    def _few(self) -> int:
-        """Rows that are brought to double precision at a time, all of sparse ones."""
-        if self.X.dtype == np.float64 or not isinstance(self.X, np.ndarray):
-            return max(1, len(self.y))
-        return max(LEAST_PIECE, PIECE_ENTRIES // self.X.shape[1])
+        return self._measured(None)
 
     def norms_on(self, scaling: ColumnScaling) -> np.ndarray:
         """Norms (l2) of the rows with features on another scale; the latest are kept."""
@@ -156,9 +161,26 @@ class RawBlock:
         if kept is None or kept[0] is not scaling:
             # Those of the rows as they came are not asked for again, unless somebody does.
             vars(self).pop("norms", None)
-            kept = scaling, replace(self, X=on_scale(scaling, self.X)).norms
-            vars(self)["_norms_on"] = kept
+            kept = vars(self)["_norms_on"] = scaling, self._measured(scaling)
         return kept[1]
+
+    def _measured(self, scaling: ColumnScaling | None) -> np.ndarray:
+        X, room = self.X, Scratch()
+        with np.errstate(over="ignore", invalid="ignore"):
+            if not isinstance(X, np.ndarray):
+                norms = lengths_of(_in_double(X if scaling is None else on_scale(scaling, X)))
+            elif scaling is not None:
+                parts = (on_scale(scaling, X[rows], room) for rows in _pieces_of(X))
+                norms = np.concatenate([*map(lengths_of, parts)] or [np.empty(0)])
+            elif self.in_single:
+                norms = norms_in_single(X)
+            elif X.dtype == np.float64:
+                norms = lengths_of(X)
+            else:
+                parts = (_in_double(X[rows], room) for rows in _pieces_of(X))
+                norms = np.concatenate([*map(lengths_of, parts)] or [np.empty(0)])
+        norms[np.isnan(norms)] = np.inf
+        return rounded_up(norms) if self.in_single else norms
 
     def over(self, X: Rows | None, **changes: Any) -> RawBlock:
         """A block with X, the same features as they came, in place of its own; None is without.
@@ -220,8 +242,8 @@ class BoundedBlock:
     Guarantees
     ----------
     - ``norms`` bounds the norm of every row that ``scores`` and ``combine`` work with, up to 2^-50
-      of it and the rounding of norms. It is at most ``bounds.row_norm`` up to as much; in a table
-      of many rows, where it is rounded up to single precision, up to 2^-21. This holds for any
+      of it and the rounding of norms. It is at most ``bounds.row_norm`` up to as much, or, where it
+      is rounded up to single precision, up to 2^-21. This holds for any
       entries: a row that is not finite counts as zero.
     - The scores of a row do not depend on the entries of other rows, to the last bit. Otherwise
       one row could move all others across the edges between which a query counts.
@@ -240,8 +262,8 @@ class BoundedBlock:
 
     def __init__(self, raw: RawBlock, bounds: RowBounds) -> None:
         self._scaling, limit = bounds.scaling, bounds.data_norm
-        # Those that are kept of many rows have no room for longer ones.
-        raw = replace(raw, of_many=False) if raw.of_many and limit > LARGEST_SINGLE else raw
+        if raw.in_single and not norms_fit_in_single(raw.X.shape[1], limit):
+            raw = replace(raw, of_rows=0)
         norms = widened(raw.norms if self._scaling is None else raw.norms_on(self._scaling))
         largest = norms.max(initial=0.0)
         self._X, self._limit, self._cache = raw.X, limit, ScoreCache()
@@ -677,6 +699,36 @@ def lengths_of(X: Rows) -> np.ndarray:
     return np.asarray(np.sqrt(np.einsum("ij,ij->i", both, both)))[: len(X)]
 
 
+def norms_fit_in_single(n_features: int, longest: float) -> bool:
+    """Tell whether norms in single precision are good enough for rows held to this norm; public."""
+    enough = (n_features + 8) * SINGLE_ROUNDING <= LARGEST_LOSS
+    return enough and LEAST_SINGLE <= longest <= MOST_SINGLE
+
+
+def norms_in_single(X: np.ndarray) -> np.ndarray:
+    r"""Bounds on the norms (l2) of dense rows from single precision, in double precision, (m,).
+
+    Guarantees
+    ----------
+    - They are no smaller than the norms. With ``u = 2^-24`` and norms from rounded entries, of
+      which a square has passed through at most ``d + 4`` roundings and its root through one more,
+      they are too small by at most ``(d / 2 + 4) u`` of them, but for entries whose squares are
+      below the least normal number; those are together at most ``1e-18 sqrt(d)`` long.
+    - Neither the type nor the order of X in memory changes them: all rows are copied first. A row
+      has an infinite bound if it is not finite, or single precision has no room for its square.
+    """
+    m, d = X.shape
+    norms, parts = np.empty(m), _pieces_of(X)
+    room = np.empty((max((rows.stop - rows.start for rows in parts), default=0), d), np.float32)
+    for rows in parts:
+        part = room[: rows.stop - rows.start]
+        np.copyto(part, X[rows], casting="same_kind")
+        norms[rows] = lengths_of(part)
+    norms *= 1.0 + (d + 8) * SINGLE_ROUNDING
+    norms += 1e-18 * np.sqrt(d)
+    return norms
+
+
 def _accompanied(X: np.ndarray) -> np.ndarray:
     """The rows, or a single row twice: by itself a long one is summed up in other pieces."""
     return np.repeat(X, 2, axis=0) if len(X) == 1 else X
@@ -709,7 +761,19 @@ def on_scale(scaling: ColumnScaling, X: Rows, scratch: Scratch | None = None) ->
     """A copy of X, in double precision, on the scale; dense if zeros do not stay zeros there."""
     if not isinstance(X, np.ndarray) and scaling.shift is not None:
         X = X.toarray()
-    return scaling.apply(_copied_in_double(X, scratch))
+    if not isinstance(X, np.ndarray):
+        return scaling.apply(_copied_in_double(X, scratch))
+    out = (Scratch() if scratch is None else scratch).like(X, "block")
+    for rows in _pieces_of(X):
+        np.copyto(out[rows], X[rows])
+        scaling.apply(out[rows])
+    return out
+
+
+def _pieces_of(X: np.ndarray) -> list[slice]:
+    """Runs of dense rows of which a copy in double precision stays in cache."""
+    few = max(LEAST_PIECE, PIECE_ENTRIES // max(1, X.shape[1]))
+    return [slice(*ends) for ends in runs(len(X), few)]
 
 
 def _in_double(X: Rows, scratch: Scratch | None = None) -> Rows:

@@ -19,7 +19,7 @@ from ...problem.bounds import RowBounds
 from ...validation import shown, telling_sizes
 from ..adjacency import PrivacyUnit
 from .base import BlockStore, BoundedRows, RowStore
-from .bounded_rows import MANY_ROWS, BlockKernel, RawBlock
+from .bounded_rows import BlockKernel, RawBlock
 from .in_memory import rows_in_memory, rows_of_part
 from .privacy_units import LabelledRows, UnitCounts
 from .reading import columns_of, in_units_of, redacted, strict_checks
@@ -515,11 +515,11 @@ class _BoundedChunks(BoundedRows):
         return total(self._sums(kernel, marked))
 
     def _sums(self, kernel: BlockKernel, marked: np.ndarray | None) -> Iterator[np.ndarray]:
-        seen, many = 0, self._store.n_samples > MANY_ROWS
+        seen, n = 0, self._store.n_samples
         for part, blocks in self._store.parts():
             here = slice(seen, seen + len(part.y))
             own = None if marked is None else marked[here]
-            yield part.sum(blocks, kernel, self.bounds, self.bounds, of_many=many, marked=own)
+            yield part.sum(blocks, kernel, self.bounds, self.bounds, of_rows=n, marked=own)
             seen = here.stop
             del blocks
 

@@ -10,8 +10,11 @@ import numpy as np
 from ...problem.bounds import RowBounds, RowMap
 from ...problem.column_bounds import long_rows
 from .bounded_rows import (
+    LARGEST_LOSS,
     LEAST_PIECE,
     PIECE_ENTRIES,
+    ROUNDING,
+    SINGLE_ROUNDING,
     BoundedBlock,
     Lengths,
     RawBlock,
@@ -57,7 +60,7 @@ class MappedBlock(BoundedBlock):
         self._map = bounds.row_map
         self._dense = isinstance(raw.X, np.ndarray) or self._map.mixes
         self._longest = bounds.longest
-        self._single = raw.of_many and not self.apart and fits_in_single(bounds)
+        self._single = raw.in_single and not self.apart and fits_in_single(bounds)
         if measured is not None:
             self._found.append(measured.widened())
 
@@ -199,12 +202,6 @@ class MappedBlock(BoundedBlock):
 # Least length of a row that counts, in units of the shift that it may nearly cancel with.
 LEAST_LENGTH = 1e-4
 
-# Half a unit in the last place of 1, in double and in single precision.
-ROUNDING, SINGLE_ROUNDING = 2.0**-53, 2.0**-24
-
-# Share of their bound by which rows may be taken for longer than they are.
-_LARGEST_LOSS = 1e-3
-
 
 def fits_in_single(bounds: RowBounds) -> bool:
     r"""Tell whether single precision is enough for bounds on the lengths of mapped rows.
@@ -236,7 +233,7 @@ def fits_in_single(bounds: RowBounds) -> bool:
         k <= d + 1
         and 1e-15 <= bounds.data_norm <= 1e15
         and 1e-6 <= longest <= 1e15
-        and 8.0 * (d + 8) * SINGLE_ROUNDING * longest <= _LARGEST_LOSS * row_map.norm
+        and 8.0 * (d + 8) * SINGLE_ROUNDING * longest <= LARGEST_LOSS * row_map.norm
     )
 
 

@@ -18,7 +18,7 @@ import scipy.sparse as sp
 from sklearn.utils.validation import _get_feature_names
 
 from ...validation import telling_sizes
-from .bounded_rows import MANY_ROWS, RawBlock
+from .bounded_rows import RawBlock
 from .partitions import Recipe, unpacked
 from .privacy_units import LabelledRows, NumberedUnits
 from .reading import columns_of, in_units_of, redacted, strict_checks
@@ -243,8 +243,7 @@ def answered(
             if marked is not None:
                 size = partition.facts.n_samples if part.units is None else part.units.n_units
                 marked = np.unpackbits(marked, count=size).view(bool)
-            many = n_samples > MANY_ROWS and part.units is None
-            sums[0, place] = part.sum(raw, kernel, *view, of_many=many, marked=marked)
+            sums[0, place] = part.sum(raw, kernel, *view, of_rows=n_samples, marked=marked)
     return climbed(sums, count)
 
 
