@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
+from functools import partial
 from math import sqrt
 from typing import ClassVar
 
@@ -30,8 +31,15 @@ _MISSING = sqrt(1.125)
 _SPREAD = 3.0
 
 
+class _EntryCounts(CountQuery):
+    """A query for counts that looks at each entry: what it takes for that stays in cache."""
+
+    def evaluate(self, rows: RowStore) -> np.ndarray:
+        return rows.sum(partial(RawBlock.counted, kernel=self._of_block))
+
+
 @dataclass(frozen=True, eq=False)
-class MagnitudeVotesQuery(CountQuery):
+class MagnitudeVotesQuery(_EntryCounts):
     r"""Votes of the entries for their features' signs and powers of 2, of shape (k, 2, 101).
 
     An entry x that is finite and none of 0, 1 and -1 votes for the cell of its feature, its sign
@@ -74,7 +82,7 @@ class MagnitudeVotesQuery(CountQuery):
 
 
 @dataclass(frozen=True, eq=False)
-class ColumnCellsQuery(CountQuery):
+class ColumnCellsQuery(_EntryCounts):
     """Numbers of rows, or their total weight, by cell of each of k features; of shape (k, m + 4).
 
     Each feature has m cells of one length, from which values of exactly 0 are left out; then come
@@ -148,7 +156,7 @@ def entries_of(
 
 
 @dataclass(frozen=True, eq=False)
-class ColumnTreeQuery(CountQuery):
+class ColumnTreeQuery(_EntryCounts):
     r"""Number of rows in each node of a tree over the range of each feature, or their total weight.
 
     The range is cut into ``4 ** levels`` cells of one width, the leaves; each four neighbours have

@@ -201,8 +201,17 @@ class RawBlock:
         """Sum of the kernel over the rows, over runs of them if they are many."""
         return in_runs(lambda rows: kernel(self._taken(rows)), len(self.y))
 
+    def counted(self, kernel: Callable[[RawBlock], np.ndarray]) -> np.ndarray:
+        """Sum of a kernel whose sums are exact in any order, over rows that stay in cache."""
+        if not isinstance(self.X, np.ndarray) or not len(self.y):
+            return kernel(self)
+        first, *others = (kernel(self._taken(rows)) for rows in _pieces_of(self.X))
+        for counts in others:
+            first += counts
+        return first
+
     def _taken(self, rows: slice) -> RawBlock:
-        if rows == slice(None):
+        if rows in (slice(None), slice(0, len(self.y))):
             return self
         of_rows = {name: getattr(self, name) for name in ("weights", "shares", "units")}
         some: dict[str, Any] = {k: None if a is None else a[rows] for k, a in of_rows.items()}
@@ -761,13 +770,7 @@ def on_scale(scaling: ColumnScaling, X: Rows, scratch: Scratch | None = None) ->
     """A copy of X, in double precision, on the scale; dense if zeros do not stay zeros there."""
     if not isinstance(X, np.ndarray) and scaling.shift is not None:
         X = X.toarray()
-    if not isinstance(X, np.ndarray):
-        return scaling.apply(_copied_in_double(X, scratch))
-    out = (Scratch() if scratch is None else scratch).like(X, "block")
-    for rows in _pieces_of(X):
-        np.copyto(out[rows], X[rows])
-        scaling.apply(out[rows])
-    return out
+    return scaling.apply(_copied_in_double(X, scratch))
 
 
 def _pieces_of(X: np.ndarray) -> list[slice]:
