@@ -288,22 +288,29 @@ def stop_the_scheduler(client):
 
 @pytest.mark.nightly
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("sample", [False, True], ids=["all rows", "a sample"])
 @pytest.mark.parametrize("happens", [restart, stop_the_scheduler])
 def test_a_fit_whose_scheduler_starts_again_or_ends_fails_and_says_what_it_has_spent(
-    processes, monkeypatch, happens
+    processes, monkeypatch, happens, sample
 ):
+    X, y = lazy(rows=60_000, chunk=10_000) if sample else lazy()
+    model = classifier()
+    if sample:
+        monkeypatch.setattr(defaults.Pilot, "LEAST_ENTRIES", 1)
+        model = DPLogisticRegression(classes=[0, 1], data_norm=3.0, epsilon=20.0, random_state=0)
     asked, answer = [], Tasks.answer
 
     def answer_and_lose(self, *args):
-        asked.append(None)
+        asked.append(self)
         if len(asked) == 5:
             happens(processes)
         return answer(self, *args)
 
     monkeypatch.setattr(Tasks, "answer", answer_and_lose)
-    model = classifier()
     with pytest.raises(Exception, match=r".") as failed:
-        model.fit(*lazy())
+        model.fit(X, y)
+    # The first query of a fit that starts on a sample is about all rows.
+    assert (asked[4] is not asked[0]) is sample
     assert failed.value.__notes__
     assert sum(event.count for event in model.privacy_ledger_) == 5
     assert not hasattr(model, "coef_")
