@@ -70,6 +70,14 @@ def test_every_query_has_examples():
     assert not missing, f"add examples of {sorted(missing)} to EXAMPLES"
 
 
+@every_query
+def test_the_oracle_knows_for_how_many_rows_a_margin_for_rounding_is(kind):
+    for query in [examples[0].query for examples in EXAMPLES[kind] if examples]:
+        known = hasattr(query, "problem") or hasattr(query, "n_samples")
+        # Sums of counts are exact.
+        assert known or issubclass(kind, queries.base.CountQuery)
+
+
 def test_every_loss_and_every_weighting_is_among_the_crafted_gradients():
     problems = [example.query.problem for example in crafted_gradients()]
     assert {type(p.loss) for p in problems} == {type(loss) for loss in LOSSES}

@@ -87,7 +87,8 @@ class DataOpener(ABC):
         if collected or isinstance(X, Chunks):
             # Where classes are to be read off y of a collection, its workers do.
             read = collected and getattr(self, "classes", ()) is None
-            encode = self._prepare_targets(labels_of(y) if read else None)
+            with telling_sizes(privacy_unit is None):
+                encode = self._prepare_targets(labels_of(y) if read else None)
             of = {"tables": self._several_targets, "privacy_unit": privacy_unit}
             rows = row_store(X, y, encode, sample_weight, self.max_weight, **of)
             self._target_names = getattr(y, "columns", None)

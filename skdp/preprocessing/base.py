@@ -26,7 +26,7 @@ from ..privacy.oracle_factory import PrivacyTerms, noise_for, open_rows
 from ..privacy.rows.base import RowStore
 from ..privacy.rows.bounded_rows import Rows
 from ..privacy.rows.dask_results import lazily, made_up
-from ..privacy.rows.dask_rows import is_collection
+from ..privacy.rows.dask_rows import gathered, is_collection
 from ..privacy.rows.privacy_units import PrivacyUnits
 from ..privacy.rows.reading import attempted, columns_of_table, redacted, strict_checks
 from ..privacy.rows.row_stores import resident_rows
@@ -366,14 +366,16 @@ class PrivateTransformer(Transformer, ABC):
             check_parameters(self)
             terms, units, unit = self._terms(None), None, PrivacyUnit.ROW
             if privacy_unit is not None:
-                units, unit = PrivacyUnits.of(privacy_unit), PrivacyUnit.DECLARED
+                with telling_sizes(False):
+                    units = PrivacyUnits.of(gathered(privacy_unit))
+                unit = PrivacyUnit.DECLARED
             claim = SpendBound.of_ledger(terms.ledger(), terms.adjacency, unit)
             charge.reserve(claim, begins=False)
             if units is not None:
                 units.check(X)
             with telling_sizes(units is None):
                 # As what it is in memory: scikit-learn sees no names in dask dataframes.
-                checked = self._checked(X.compute() if is_collection(X) else X, reset=True)
+                checked = self._checked(gathered(X), reset=True)
             rows = self._stored(checked, y, units)
             terms = self._terms(rows.n_samples)
             claim = SpendBound.of_ledger(terms.ledger(), terms.adjacency, unit)

@@ -786,13 +786,15 @@ class PrivateOracle(Oracle):
         return StreamedRows(StreamSession(opening, self._ledger, self._noise), self._rows)
 
     def _check_number_of_rows(self, query: Query) -> None:
-        problem = getattr(query, "problem", None)
+        problem: Problem | None = getattr(query, "problem", None)
+        # Sums of queries without either, which count, are exact.
+        most = getattr(query, "n_samples", inf) if problem is None else problem.n_actual
         n = self._rows.n_samples if self._positions is None else len(self._positions)
-        if problem is not None and problem.n_actual < n:
+        if most < n:
             raise ValueError(
                 f"PrivateOracle needs a problem of no fewer rows than '{query.name}' is asked "
                 "about, as the margin for rounding goes by their number, got "
-                f"{problem.n_actual:,} for {n:,}. State the problem of a sample to an oracle on "
+                f"{most:,} for {n:,}. State the problem of a sample to an oracle on "
                 "that sample alone."
             )
 

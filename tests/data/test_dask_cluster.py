@@ -14,9 +14,11 @@ da = pytest.importorskip("dask.array", reason="needs dask: pip install 'skdp[das
 from dask_examples import two_workers  # noqa: E402
 
 from skdp import DPLinearRegression, DPLogisticRegression  # noqa: E402
-from skdp.privacy.rows import DaskRows, Tasks  # noqa: E402
+from skdp.preprocessing import DPStandardScaler  # noqa: E402
+from skdp.privacy.rows import DaskRows, Tasks, labels_of  # noqa: E402
 from skdp.problem import RowBounds  # noqa: E402
 from skdp.solvers import GD, defaults  # noqa: E402
+from skdp.validation import telling_sizes  # noqa: E402
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore::skdp.SeededNoiseWarning"),
@@ -196,6 +198,24 @@ def test_rows_that_tasks_hold_are_sent_once_and_not_whole(client, tmp_path, inli
         DaskRows(held, people, np.asarray, privacy_unit=people)
     np.testing.assert_array_equal(*sums)
     np.testing.assert_allclose(sums[0], X.sum(axis=0))
+
+
+def test_how_large_graphs_are_is_not_said_where_the_number_of_rows_is_secret(client):
+    """Of parts that are too small for each to be kept by the cluster."""
+    n = 70_000
+    X = np.random.default_rng(0).normal(size=(n, 20))
+    held = da.from_array(X, chunks=(350, -1))
+    people = da.arange(n, chunks=350) % 1000
+    rows = DaskRows(held, people, np.asarray, privacy_unit=people)
+    rows.sum(lambda block: block.X.sum(axis=0))
+    texts = da.from_array(np.repeat("abcdefghi " * 5, n), chunks=200)
+    with telling_sizes(False):
+        assert labels_of(texts)[0] == "abcdefghi " * 5
+    scaler = DPStandardScaler(bounds=(-5.0, 5.0), epsilon=1.0, delta=1e-6, random_state=0)
+    scaler.fit(held, privacy_unit=people)
+    # Of rows whose number is public the cluster may say it.
+    with pytest.warns(UserWarning, match="large graph"):
+        DaskRows(held, people, np.asarray).sum(lambda block: block.X.sum(axis=0))
 
 
 @pytest.fixture

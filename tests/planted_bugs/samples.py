@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from planted_bugs.bug import TOO_FAR, Bug, gives, refused
+from planted_bugs.bug import TOO_FAR, Bug, Value, gives, refused
 from planted_bugs.noise import seeded
 from twin_oracle import TwinOracle
 
@@ -79,8 +79,11 @@ def margins_for_rounding_are_those_of_all_that_is_asked():
     """In a sum over more rows than its problem has, rounding may add up to more than the margin."""
     oracle = PrivateOracle(DenseRows(*data()), Ledger(5.0, 1e-6), *OPTIONS)
     problem = Problem(Logistic(), len(SAMPLE), D, RowBounds(1.0, 1.0))
+    few, w = oracle.for_problem(problem), np.zeros(D + 1)
     with refused("the margin of a few rows for all"):
-        oracle.for_problem(problem).gradient(np.zeros(D + 1), spend=Spend(0.1))
+        few.gradient(w, spend=Spend(0.1))
+    with refused("the margin of a few rows for a norm about all"):
+        few.gradient_norm(w, spend=Spend(0.1))
 
 
 def rows_of_people_are_not_sampled():
@@ -146,7 +149,8 @@ BUGS = (
     Bug("a sample of the longest rows", {"RowStore.sample": by_value}, a_row_moves_a_sample_by_itself_or_not_at_all, f"{TOO_FAR}|moved by a row"),
     Bug("a sample that is taken before it is paid", {"PrivateOracle._release": taken_early}, samples_are_taken_when_they_are_paid, "before it is paid"),
     Bug("a sample with an account of its own", {"Oracle.on_sample": on_their_own}, samples_and_all_rows_have_one_account, "not the sum of both"),
-    Bug("a margin for rounding by the rows of a sample", {"PrivateOracle._check_number_of_rows": gives(None)}, margins_for_rounding_are_those_of_all_that_is_asked, "the margin of a few rows"),
+    Bug("a margin for rounding by the rows of a sample", {"PrivateOracle._check_number_of_rows": gives(None)}, margins_for_rounding_are_those_of_all_that_is_asked, "the margin of a few rows for all"),
+    Bug("a norm that does not say how many rows its margin for rounding is for", {"GradientNormQuery.problem": Value(None)}, margins_for_rounding_are_those_of_all_that_is_asked, "rows for a norm"),
     Bug("a sample of the rows of people", {"ResidentRows._taken": of_whoever}, rows_of_people_are_not_sampled, "were sampled"),
     Bug("a sample of runs of rows", {"base.drawn": in_runs}, rows_that_lie_together_are_drawn_apart, "next to another"),
 )  # fmt: skip

@@ -6,9 +6,9 @@ from twin_oracle import TwinOracle
 
 from skdp.exceptions import BudgetExceededError
 from skdp.privacy import Adjacency, PrivateOracle, SeededNoise
-from skdp.privacy.accounting import Ledger, Spend
+from skdp.privacy.accounting import Ledger, Spend, SubsampledGaussianDP
 from skdp.privacy.rows import ChunkedRows, Chunks, DenseRows
-from skdp.problem import Problem, RowBounds
+from skdp.problem import ColumnBounds, Problem, RowBounds
 from skdp.problem.losses import Logistic
 from skdp.testing import RecordingOracle, ReplayOracle, Transcript
 
@@ -76,16 +76,40 @@ def test_positions_that_do_not_increase_are_refused(positions):
         gradient(oracle)
 
 
-def test_the_problem_of_a_sample_is_refused_for_more_rows():
+def moments(oracle, **options):
+    bounds = ColumnBounds(np.full(D, -1.0), np.ones(D))
+    return oracle.column_moments(bounds, len(SAMPLE), **options)
+
+
+SUMS = {
+    "gradient": lambda oracle, **options: oracle.gradient(W, **options),
+    "gradient_norm": lambda oracle, **options: oracle.gradient_norm(W, **options),
+    "gradient_difference": lambda oracle, **options: oracle.gradient_difference(W, -W, **options),
+    "gradient_and_share": lambda oracle, **options: oracle.gradient_and_share(
+        W, clip_norm=0.3, of_share=0.1, **options
+    ),
+    "second_moments": lambda oracle, **options: oracle.second_moments(full=True, **options),
+    "column_moments": moments,
+}
+
+
+@pytest.mark.parametrize("name", SUMS)
+def test_the_problem_of_a_sample_is_refused_for_more_rows(name):
     """Its margin for rounding is that of a sum over the rows of the sample."""
     ledger = Ledger(5.0, 1e-6)
-    oracle = asked(PrivateOracle, DenseRows(*data()), ledger)
+    oracle = asked(PrivateOracle, DenseRows(*data()), ledger).for_problem(PROBLEM)
     for of_more in (oracle, oracle.on_sample(np.arange(len(SAMPLE) + 1))):
-        with pytest.raises(
-            ValueError, match=r"no fewer rows than 'gradient' is asked .*got 10 for"
-        ):
-            gradient(of_more)
+        with pytest.raises(ValueError, match=rf"no fewer rows than '{name}' is asked .*got 10 for"):
+            SUMS[name](of_more, spend=Spend(0.1))
     assert ledger.total == 0
+    SUMS[name](oracle.on_sample(SAMPLE), spend=Spend(0.1))
+
+
+def test_the_problem_of_a_sample_is_refused_for_secret_samples_of_more_rows():
+    block = SubsampledGaussianDP(0.5, ((8.0, 1),))
+    oracle = asked(PrivateOracle, DenseRows(*data()), Ledger(5.0, 1e-6, calculus=block))
+    with pytest.raises(ValueError, match=r"no fewer rows than 'sampled_gradient' is asked"):
+        oracle.for_problem(PROBLEM).gradient(W, spend=oracle.reserved.spends[0], sampled=True)
 
 
 def test_nothing_is_read_before_it_is_paid():

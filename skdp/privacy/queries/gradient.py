@@ -262,6 +262,11 @@ class GradientNormQuery(GaussianQuery):
     gradient: GradientQuery
 
     @property
+    def problem(self) -> Problem:
+        """Loss and public bounds."""
+        return self.gradient.problem
+
+    @property
     def rounding(self) -> float:
         """Margin for rounding of the gradient, and of its norm."""
         return 2.0 * self.gradient.rounding

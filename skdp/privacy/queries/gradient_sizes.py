@@ -92,6 +92,11 @@ class GradientAndShareQuery(GaussianQuery):
     usual: float = 0.5
 
     @property
+    def problem(self) -> Problem:
+        """Loss and public bounds."""
+        return self.gradient.problem
+
+    @property
     def rounding(self) -> float:
         """Margin for rounding of the gradient; the share takes no more."""
         return self.gradient.rounding

@@ -330,6 +330,11 @@ class GroupMeansQuery(GaussianQuery):
     n_groups: int
 
     @property
+    def n_samples(self) -> int:
+        """Number of rows n to divide by."""
+        return self.means.n_samples
+
+    @property
     def _weight(self) -> float:
         """Number that each row counts as, sqrt(7 k / 8)."""
         return sqrt(0.875 * len(self.means.metrics))
@@ -337,7 +342,7 @@ class GroupMeansQuery(GaussianQuery):
     def sensitivity(self, adjacency: Adjacency) -> float:
         """``2 sqrt(k) / n`` under replace-one, ``sqrt(2 k) / n`` under zero-out."""
         square = 4.0 if adjacency is Adjacency.REPLACE_ONE else 2.0
-        return sqrt(square * len(self.means.metrics)) / self.means.n_samples
+        return sqrt(square * len(self.means.metrics)) / self.n_samples
 
     @property
     def rounding(self) -> float:
@@ -345,7 +350,7 @@ class GroupMeansQuery(GaussianQuery):
 
     def evaluate(self, rows: RowStore) -> np.ndarray:
         """The exact answer, of shape (G, 1 + 2 k)."""
-        return rows.sum(self._of_block) / self.means.n_samples
+        return rows.sum(self._of_block) / self.n_samples
 
     def public(self) -> tuple[object, ...]:
         return (self.n_groups, *self.means.public())

@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from ...problem.problem import Problem
 from ..accounting.ledger import Spend
 from ..adjacency import Adjacency
 from ..mechanisms.gaussian import SampledGaussian
@@ -59,6 +60,11 @@ class SampledGradientQuery(PerturbedQuery):
                 f"SampledGradientQuery needs a sampling rate in (0, 1], got {self.sampling_rate}."
             )
 
+    @property
+    def problem(self) -> Problem:
+        """Loss and public bounds."""
+        return self.full.problem
+
     def sensitivity(self, adjacency: Adjacency) -> float:
         """``2 r / (q n)`` under replace-one; infinite as for the query about all rows."""
         return self.full.sensitivity(adjacency) / self.sampling_rate
@@ -66,7 +72,7 @@ class SampledGradientQuery(PerturbedQuery):
     def mechanism(self, adjacency: Adjacency, spend: Spend) -> SampledGaussian:
         """Noise for which the spend would be the price if every row took part."""
         return SampledGaussian.calibrated(
-            self.full.problem.n_samples,
+            self.problem.n_samples,
             self.sampling_rate,
             # A row that is drawn or not moves by half of what the grid was made for.
             inflated(self.sensitivity(adjacency), self.full.rounding + 2 * GRID),

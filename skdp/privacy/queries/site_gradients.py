@@ -163,6 +163,11 @@ class SiteGradientsQuery(Query):
             if not np.array_equal(active[np.minimum(place, active.size - 1)], self.edges):
                 raise ValueError("SiteGradientsQuery needs edges between sites that take part.")
 
+    @property
+    def problem(self) -> Problem:
+        """Loss and public bounds."""
+        return self.request.problem
+
     def sensitivity(self, adjacency: Adjacency) -> float:
         """Sensitivity of one site's message, and so of all of them, in l2."""
         return self.request.sensitivity(adjacency)

@@ -279,7 +279,9 @@ class Tasks:
             [(group, self._n_parts, n_samples) for group in self._places],
             shared=self._delivered((kernel, view, units)),
         )
-        found = answers.folded(partial(partition.added, count=self._n_parts)).gathered()
+        sums = answers.folded(partial(partition.added, count=self._n_parts))
+        with _graphs_of(told=self._ends is not None):
+            found = sums.gathered()
         (out,) = _accepted([partition.added(found, self._n_parts)])
         (whole,) = out.values()
         # A scheduler in this process may hand out what it keeps, or what cannot be written to.
@@ -315,7 +317,8 @@ def labels_of(y: Any) -> np.ndarray:
         If there are more than 1000, or they are of kinds that cannot be compared.
     """
     found_by_each = Partitions.of(_targets(y)).map(partition.labels)
-    parts = _accepted(found_by_each.gathered())
+    with _graphs_of(told=sizes_told()):
+        parts = _accepted(found_by_each.gathered())
     try:
         found = np.unique(np.concatenate([part for part in parts if part.size] or [np.empty(0)]))
     except TypeError:
@@ -328,6 +331,14 @@ def labels_of(y: Any) -> np.ndarray:
             "different values, if they are labels at all."
         )
     return np.repeat(found, 3)
+
+
+def gathered(data: Any) -> Any:
+    """The data of a collection, brought to this process; all other data as they are."""
+    if not is_collection(data):
+        return data
+    with _graphs_of(told=sizes_told()):
+        return data.compute()
 
 
 def aligned(X: Any, y: Any, name: str = "y", *, tables: bool = False) -> tuple[Any, Any]:
@@ -398,6 +409,11 @@ def _large_graphs() -> Any:
         # Imported in a context that sets one of its settings, it would lose all others behind it.
         return nullcontext()
     return dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TB"})
+
+
+def _graphs_of(*, told: bool) -> Any:
+    """Context in which a cluster warns of graphs that are large only if sizes may be told."""
+    return nullcontext() if told else _large_graphs()
 
 
 def _accepted(parts: list[Any]) -> list[Any]:
