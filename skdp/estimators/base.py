@@ -451,7 +451,7 @@ class PrivateLinearModel(DataOpener, PublishedModel, CallbackSupportMixin, Budge
         so others stand in. ``block`` says that the rows are a block of a stream, ``origin`` is the
         model to start from, and ``found`` are the bounds that an earlier part has paid for.
         """
-        outline = self._outline(n_samples, sparse, weighted, found, sites)
+        outline = replace(self._outline(n_samples, sparse, weighted, found), sites=sites)
         return plan_fit(Case(self, outline, weighted, unit, origin, found, block))
 
     @final
@@ -467,25 +467,17 @@ class PrivateLinearModel(DataOpener, PublishedModel, CallbackSupportMixin, Budge
 
     @final
     def _outline(
-        self,
-        n_samples: int,
-        sparse: bool,
-        weighted: bool,
-        found: RowBounds | None = None,
-        sites: Sites | None = None,
+        self, n_samples: int, sparse: bool, weighted: bool, found: RowBounds | None = None
     ) -> Problem:
         """The problem of so many rows, with stand-ins for bounds neither given nor found."""
         bounds = self._given_bounds(sparse) if found is None else found
-        return self._stated(n_samples, bounds, weighted=weighted, sparse=sparse, sites=sites)
+        return self._stated(n_samples, bounds, sparse=sparse, weighted=weighted)
 
     @final
     def _stated(
-        self, n_samples: int, bounds: RowBounds, *, weighted: bool, **facts: Any
+        self, n_samples: int, bounds: RowBounds, *, sparse: bool, weighted: bool
     ) -> Problem:
-        """The problem to solve, for rows that have weights in units of ``max_weight`` or none.
-
-        ``facts`` are further fields of it, such as whether rows are sparse.
-        """
+        """The problem to solve, for rows that have weights in units of ``max_weight`` or none."""
         problem = self._problem(n_samples, bounds)
         refuse(self, of_scaled_columns(self, problem))
         penalty = problem.penalty
@@ -497,7 +489,7 @@ class PrivateLinearModel(DataOpener, PublishedModel, CallbackSupportMixin, Budge
             penalty = penalty.scaled(bounds.data_norm**2)
         if weighted and not self._penalty_beside_mean:
             penalty = penalty.scaled(1.0 / float(self.max_weight))
-        return replace(problem, penalty=penalty, **facts)
+        return replace(problem, sparse=sparse, penalty=penalty)
 
     @final
     def _given_scaling(self, sparse: bool) -> ColumnScaling | None:

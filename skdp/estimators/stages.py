@@ -226,14 +226,11 @@ class FitState:
         """The problem; it is stated once all bounds are there."""
         if self._problem is None:
             plan, n, rows = self.plan, self.n_samples, self.plan.n_samples
-            self._problem = self.model._stated(
-                n,
-                self.bounds,
-                weighted=plan.weighted,
-                sparse=plan.sparse,
-                sites=self.sites,
-                actual_rows=None if n == rows else rows,
-                whole_units=self.whole_units,
+            kind = {"sparse": plan.sparse, "weighted": plan.weighted}
+            stated = self.model._stated(n, self.bounds, **kind)
+            actual = None if n == rows else rows
+            self._problem = replace(
+                stated, sites=self.sites, actual_rows=actual, whole_units=self.whole_units
             )
             if self.origin is not None:
                 start = self.origin.start(self._problem)

@@ -364,7 +364,11 @@ class Ledger:
         if end is not None and event is end.charged:
             repeats, cost, reserve = True, end.cost, end.reserve
         else:
-            repeats = end is not None and end.event.changed(count=event.count) == event
+            repeats = (
+                end is not None
+                and end.event.noise_scale == event.noise_scale
+                and end.event.changed(count=event.count) == event
+            )
             reserve, cost = self._calculus.reserved(event), self._calculus.cost(event)
         if end is not None:
             settled = end.settled if repeats else _added(end.settled, end.price)
