@@ -71,7 +71,7 @@ class MappedBlock(BoundedBlock):
         lengths = Lengths(norms, shrink)
         if self._origin is not None:
             # Rows are measured once, by the first copy of them that needs it.
-            self._origin.lengths = lengths
+            vars(self._origin)["lengths"] = lengths
         return lengths
 
     def _mapped(self, X: np.ndarray) -> np.ndarray:
