@@ -37,7 +37,8 @@ class BudgetExceededError(RuntimeError):
     """A release would cost more than what is left of the privacy budget; nothing was read."""
 
 
-_PACKAGE = __name__.partition(".")[0]
+# Scikit-learn's decorator for callbacks stands between a fit and who called it.
+_WITHIN = (__name__.partition(".")[0] + ".", "sklearn.callback.")
 
 
 def warn_user(message: str, category: type[Warning]) -> None:
@@ -51,11 +52,6 @@ def warn_user(message: str, category: type[Warning]) -> None:
         The kind of warning.
     """
     frame, level = sys._getframe(1), 2
-    while frame.f_back is not None and _within(frame.f_globals.get("__name__", "")):
+    while frame.f_back is not None and f"{frame.f_globals.get('__name__')}.".startswith(_WITHIN):
         frame, level = frame.f_back, level + 1
     warnings.warn(message, category, stacklevel=level)
-
-
-def _within(module: str) -> bool:
-    # Scikit-learn's decorator for callbacks stands between a fit and who called it.
-    return module == _PACKAGE or module.startswith((_PACKAGE + ".", "sklearn.callback."))

@@ -136,27 +136,24 @@ def check_hyperparameters(
         :func:`~skdp.validation.shown`, because it may be rows.
     """
     for name, value in given.items():
-        refusal = _refusal(constraints, name, value, who)
+        try:
+            # A number in single precision is compared in it, where a range may end at infinity.
+            with np.errstate(over="ignore"):
+                validate_parameter_constraints(constraints, {name: value}, caller_name=who)
+            continue
+        except InvalidParameterError as error:
+            needed = str(error).partition(" Got ")[0]
+        except MemoryError:
+            raise
+        except Exception:
+            # Of a value that can be neither compared nor printed.
+            needed = f"The {name!r} parameter of {who} must be of another kind."
         # Raised here and not on the way, where it would carry an error that quotes the value.
-        if refusal is not None:
-            raise InvalidParameterError(refusal)
+        raise InvalidParameterError(_refusal(constraints, name, value, needed))
 
 
-def _refusal(constraints: dict[str, list[Any]], name: str, value: Any, who: str) -> str | None:
-    """A sentence on a parameter that is outside its range; None if it is within."""
-    try:
-        # A number in single precision is compared in it, where the end of a range may be infinite.
-        with np.errstate(over="ignore"):
-            validate_parameter_constraints(constraints, {name: value}, caller_name=who)
-    except InvalidParameterError as error:
-        needed = str(error).partition(" Got ")[0]
-    except MemoryError:
-        raise
-    except Exception:
-        # Of a value that can be neither compared nor printed.
-        needed = f"The {name!r} parameter of {who} must be of another kind."
-    else:
-        return None
+def _refusal(constraints: dict[str, list[Any]], name: str, value: Any, needed: str) -> str:
+    """A sentence on a parameter that is outside its range, of which ``needed`` tells."""
     kinds = tuple(kind for kind in constraints[name] if isinstance(kind, type))
     if isinstance(value, type) and issubclass(value, kinds):
         return f"{needed} Got {shown(value)}; pass an instance of it, {value.__name__}(...)."

@@ -478,7 +478,7 @@ class PrivateLinearModel(DataOpener, PublishedModel, CallbackSupportMixin, Budge
         self, n_samples: int, bounds: RowBounds, *, sparse: bool, weighted: bool
     ) -> Problem:
         """The problem to solve, for rows that have weights in units of ``max_weight`` or none."""
-        problem = replace(self._problem(n_samples, bounds), sparse=sparse)
+        problem = self._problem(n_samples, bounds)
         refuse(self, of_scaled_columns(self, problem))
         penalty = problem.penalty
         if bounds.scaling is not None and self._penalty_given:
@@ -489,7 +489,7 @@ class PrivateLinearModel(DataOpener, PublishedModel, CallbackSupportMixin, Budge
             penalty = penalty.scaled(bounds.data_norm**2)
         if weighted and not self._penalty_beside_mean:
             penalty = penalty.scaled(1.0 / float(self.max_weight))
-        return problem if penalty is problem.penalty else replace(problem, penalty=penalty)
+        return replace(problem, sparse=sparse, penalty=penalty)
 
     @final
     def _given_scaling(self, sparse: bool) -> ColumnScaling | None:

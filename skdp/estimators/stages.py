@@ -108,7 +108,7 @@ class Case:
         """Gaussian-DP parameter of the whole budget."""
         return planned_mu(self.model)
 
-    @property
+    @cached_property
     def asked(self) -> str | Solver:
         """Solver, or its name, as parameters give it; for times, by whether errors can be told."""
         asked = self.model._batch_solver

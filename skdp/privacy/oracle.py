@@ -763,7 +763,12 @@ class PrivateOracle(Oracle):
     def _release(self, query: Query, spend: Spend) -> np.ndarray:
         if self._rows.unit is not PrivacyUnit.ROW and not query.holds_for_units:
             self._refuse_units(query.name)
-        self._check_number_of_rows(query)
+        problem: Problem | None = getattr(query, "problem", None)
+        # Sums of queries without either, which count, are exact.
+        most = getattr(query, "n_samples", inf) if problem is None else problem.n_actual
+        n = self._rows.n_samples if self._positions is None else len(self._positions)
+        if most < n:
+            self._refuse_number_of_rows(query.name, most, n)
         mechanism = query.mechanism(self._adjacency, spend)
         self._ledger.charge(mechanism.event(query.name))
         # A warning or an exception about one row would tell of it outside the answer.
@@ -785,18 +790,12 @@ class PrivateOracle(Oracle):
             self._refuse_units("stream")
         return StreamedRows(StreamSession(opening, self._ledger, self._noise), self._rows)
 
-    def _check_number_of_rows(self, query: Query) -> None:
-        problem: Problem | None = getattr(query, "problem", None)
-        # Sums of queries without either, which count, are exact.
-        most = getattr(query, "n_samples", inf) if problem is None else problem.n_actual
-        n = self._rows.n_samples if self._positions is None else len(self._positions)
-        if most < n:
-            raise ValueError(
-                f"PrivateOracle needs a problem of no fewer rows than '{query.name}' is asked "
-                "about, as the margin for rounding goes by their number, got "
-                f"{most:,} for {n:,}. State the problem of a sample to an oracle on "
-                "that sample alone."
-            )
+    def _refuse_number_of_rows(self, query: str, stated: float, n: int) -> None:
+        raise ValueError(
+            f"PrivateOracle needs a problem of no fewer rows than '{query}' is asked about, as the "
+            f"margin for rounding goes by their number, got {stated:,} for {n:,}. State the "
+            "problem of a sample to an oracle on that sample alone."
+        )
 
     def _refuse_units(self, query: str) -> None:
         raise ValueError(

@@ -260,18 +260,14 @@ class Problem:
             v = np.vstack([v, (intercept + shifted) / constant])
         return np.ascontiguousarray(v).reshape(self.shape)
 
+    @cached_property
     def unshortened(self) -> Problem:
         """A copy with rows in other coordinates left as long as they are there.
 
         For solvers that clip gradients, which bounds what a row contributes by itself: a row's
         scores are then those that the published model gives it. Bounds on gradients that are not
-        clipped become very large. The copy is the same object each time, so that what rows are
-        measured by is found once.
+        clipped become very large.
         """
-        return self._unshortened
-
-    @cached_property
-    def _unshortened(self) -> Problem:
         row_map, data_norm = self.bounds.row_map, self.bounds.data_norm
         if row_map is None:
             return self

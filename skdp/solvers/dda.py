@@ -312,7 +312,7 @@ class DDA(Solver):
         growth = 1.0 if self.subsampling is not None else max(1.0, mu / 2)
         schedule = self._schedule(problem, growth, rng)
         # Long rows in other coordinates need not be shortened: their gradients are.
-        oracle = oracle.for_problem(problem.unshortened())
+        oracle = oracle.for_problem(problem.unshortened)
         return Run(self, problem, sites, schedule, growth, oracle).solution()
 
     @property

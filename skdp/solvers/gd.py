@@ -185,7 +185,7 @@ class GD(Solver):
             spends = block.spends
         descent = Descent(problem, rule, self.average)
         # Long rows in other coordinates need not be shortened: their gradients are.
-        oracle = oracle.for_problem(problem.unshortened())
+        oracle = oracle.for_problem(problem.unshortened)
         blind = rule.label_blind if self.label_blind is None else self.label_blind
         ask = partial(oracle.gradient, label_blind=blind, sampled=True)
         if self.batch_size is None:

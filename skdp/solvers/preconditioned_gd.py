@@ -154,7 +154,7 @@ class PreconditionedGD(Solver):
         clip = tuned.CLIP * growth if self.clip is None else self.clip
         norm = typical_length(problem)
         scale = norm * problem.max_weight
-        oracle = oracle.for_problem(problem.unshortened())
+        oracle = oracle.for_problem(problem.unshortened)
         oracle.note(planned=steps)
         spend, clip_norm = budget.split(steps)[0], clip * scale
         # The loss is left with about the weight of typical rows at the start, and so is the ridge.

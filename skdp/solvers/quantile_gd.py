@@ -108,7 +108,7 @@ class QuantileGD(Solver):
         steps = steps if self.steps is None else self.steps
         total, clip_norm = self.rounds * steps, lipschitz * longest
         # Rows that are long in other coordinates are weighed down, and not shortened.
-        oracle = oracle.for_problem(problem.unshortened())
+        oracle = oracle.for_problem(problem.unshortened)
         oracle.note(planned=total)
 
         share = min(

@@ -102,7 +102,7 @@ class Temperature:
             return expected * w + (1 - expected) * problem.start()
         if not self.share:
             return expected * w
-        problem = problem.unshortened()
+        problem = problem.unshortened
         spend = oracle.budget.whole()
         reach, variance = self.reach, tuned.VARIANCE
         # A shortened range would not balance a penalty.

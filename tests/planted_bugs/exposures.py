@@ -109,7 +109,7 @@ def peeks(honest, oracle, spend, *, noise):
 
 BUGS = (
     Bug("exposures that weigh rows besides", {"BoundedBlock.__init__": sets("weights", lambda block, *args: block.masses)}, fits_without_noise_are_those_of_scikit_learn, "another fit"),
-    Bug("exposures that are left out of scores", {"BoundedBlock.scores": lambda _, self, w: self.products(w)}, fits_without_noise_are_those_of_scikit_learn, "another fit"),
+    Bug("exposures that are left out of scores", {"BoundedBlock.scores": lambda honest, self, w: honest(self, w, offset=False)}, fits_without_noise_are_those_of_scikit_learn, "another fit"),
     Bug("rates that count as events", {"RawBlock.events": lambda _, self: self.y}, fits_without_noise_are_those_of_scikit_learn, "another fit"),
     Bug("counts beyond their cap", {"BoundedBlock.__init__": after(uncapped)}, counts_beyond_the_cap_are_the_cap, "beyond its cap"),
     Bug("rows weighed by the count that they have", {"Loss.label_blind_derivative": lambda _, *args: Loss.clipped_derivative(*args)}, bounds_on_rows_leave_means_as_they_are, "a bias"),

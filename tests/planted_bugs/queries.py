@@ -541,11 +541,11 @@ def answers_to_rows_that_overflow_are_zero(query):
 # Bugs.
 
 
-def skipped_for(sparse):
-    def bug(honest, self, values):
-        return values if sp.issparse(self._X) == sparse else honest(self, values)
+def unclipped(sparse):
+    def effect(self, raw, bounds):
+        self._factor = None if sp.issparse(raw.X) == sparse else self._factor
 
-    return bug
+    return after(effect)
 
 
 def single_precision(sparse):
@@ -559,7 +559,7 @@ def single_precision(sparse):
 
 
 def intercept_outside(self, raw, bounds):
-    self._found = [Lengths(np.minimum(raw.norms, bounds.data_norm))]
+    self.lengths = Lengths(np.minimum(raw.norms, bounds.data_norm))
 
 
 def weight_outside(honest, self, block):
@@ -796,8 +796,8 @@ BUGS = (
     Bug("a difference of gradients of several classes without its projection", {"gradient_difference._project": of_one_score}, within(differences_of_classes), TOO_FAR),
     Bug("projections in units of the centre", {"gradient_difference._project": lossy}, within(far_points), TOO_FAR),
     # Bounds on rows.
-    Bug("dense rows that are not clipped", {"BoundedBlock._scaled": skipped_for(False)}, within(opposite), TOO_FAR),
-    Bug("sparse rows that are not clipped", {"BoundedBlock._scaled": skipped_for(True)}, within(opposite), TOO_FAR),
+    Bug("dense rows that are not clipped", {"BoundedBlock.__init__": unclipped(False)}, within(opposite), TOO_FAR),
+    Bug("sparse rows that are not clipped", {"BoundedBlock.__init__": unclipped(True)}, within(opposite), TOO_FAR),
     Bug("rows that are clipped in their scores alone", {"BoundedBlock.combine": lambda _, self, r: self._X.T @ r}, within(opposite), TOO_FAR),
     Bug("an intercept outside the bound on rows", {"BoundedBlock.__init__": after(intercept_outside)}, within(WITH_INTERCEPT), TOO_FAR),
     Bug("norms of dense float32 rows in single precision", {"RawBlock.norms": single_precision(False)}, norms_are_in_double_precision, f"({TOO_FAR}).*dense, single"),

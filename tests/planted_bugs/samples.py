@@ -149,7 +149,7 @@ BUGS = (
     Bug("a sample of the longest rows", {"RowStore.sample": by_value}, a_row_moves_a_sample_by_itself_or_not_at_all, f"{TOO_FAR}|moved by a row"),
     Bug("a sample that is taken before it is paid", {"PrivateOracle._release": taken_early}, samples_are_taken_when_they_are_paid, "before it is paid"),
     Bug("a sample with an account of its own", {"Oracle.on_sample": on_their_own}, samples_and_all_rows_have_one_account, "not the sum of both"),
-    Bug("a margin for rounding by the rows of a sample", {"PrivateOracle._check_number_of_rows": gives(None)}, margins_for_rounding_are_those_of_all_that_is_asked, "the margin of a few rows for all"),
+    Bug("a margin for rounding by the rows of a sample", {"PrivateOracle._refuse_number_of_rows": gives(None)}, margins_for_rounding_are_those_of_all_that_is_asked, "the margin of a few rows for all"),
     Bug("a norm that does not say how many rows its margin for rounding is for", {"GradientNormQuery.problem": Value(None)}, margins_for_rounding_are_those_of_all_that_is_asked, "rows for a norm"),
     Bug("a sample of the rows of people", {"ResidentRows._taken": of_whoever}, rows_of_people_are_not_sampled, "were sampled"),
     Bug("a sample of runs of rows", {"base.drawn": in_runs}, rows_that_lie_together_are_drawn_apart, "next to another"),

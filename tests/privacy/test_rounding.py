@@ -188,7 +188,7 @@ def test_squared_hinges_without_an_intercept_bear_no_more_noise_for_rounding(n_c
 
     def query(hinge):
         loss = hinge if n_classes == 2 else OneVsRest(hinge, n_classes)
-        problem = Problem(loss, n, d, bounds).unshortened()
+        problem = Problem(loss, n, d, bounds).unshortened
         return GradientQuery(problem, 100 * RNG.normal(size=problem.shape), 2.0)
 
     asked = query(SquaredHinge())

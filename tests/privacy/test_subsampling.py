@@ -342,6 +342,9 @@ def test_scores_of_drawn_rows_do_not_tell_who_else_is_drawn():
 
 
 def test_scores_by_the_place_of_a_row_are_caught(monkeypatch):
-    monkeypatch.setattr(BoundedBlock, "along", lambda self, v: self._scaled(self._X @ v))
+    def by_place(self, v):
+        return self._X @ v * (1.0 if self._factor is None else self._factor)
+
+    monkeypatch.setattr(BoundedBlock, "along", by_place)
     with pytest.raises(AssertionError):
         check_drawn_row()

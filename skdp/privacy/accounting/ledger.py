@@ -117,24 +117,6 @@ class _Account:
         """Numbers whose sum is the total."""
         return [*self.end.settled, self.end.price] if self.end else [0.0]
 
-    def after(self, event: Event, calculus: Calculus) -> _Entry:
-        """The entry with which the account would end if the event were charged."""
-        end, charged, settled = self.end, event, list[float]()
-        # Loops and sites charge the same events again and again.
-        same = end is not None and event is end.charged
-        repeats = same or (end is not None and end.event.changed(count=event.count) == event)
-        cost = end.cost if end is not None and same else calculus.cost(event)
-        if end is not None:
-            settled = end.settled if repeats else _added(end.settled, end.price)
-            event = end.event.changed(count=end.event.count + event.count) if repeats else event
-        # The one place where counts enter.
-        return _Entry(event, event.count * cost, settled, repeats, charged, cost)
-
-    def record(self, entry: _Entry) -> None:
-        kept = len(self.events) - entry.repeats
-        self.events[kept:] = [entry.event]
-        self.end = entry
-
 
 class _Entry(NamedTuple):
     """Last event of an account, its price, and the exact sum of all before it as a few numbers.
@@ -146,11 +128,12 @@ class _Entry(NamedTuple):
     event: Event
     price: float
     settled: list[float]
-    # Whether it is the event before once more, as it was charged, with a count of its own, and what
-    # one such release costs.
+    # Whether it is the event before once more, as it was charged, with a count of its own, what one
+    # such release costs, and the reserve that it is paid out of.
     repeats: bool
     charged: Event
     cost: float
+    reserve: tuple[float, int] | None
 
 
 class Ledger:
@@ -275,9 +258,11 @@ class Ledger:
         self._listener = listener
 
     def _with_purpose(self, event: Event | tuple[Event, ...]) -> Event | tuple[Event, ...]:
-        events = event if isinstance(event, tuple) else (event,)
-        of_each = tuple(each.changed(purpose=self._stage.purpose) for each in events)
-        named = of_each if events is event else of_each[0]
+        named: Event | tuple[Event, ...]
+        if isinstance(event, tuple):
+            named = tuple(each.changed(purpose=self._stage.purpose) for each in event)
+        else:
+            named = event.changed(purpose=self._stage.purpose)
         if len(self._named) < _MOST_NAMED:
             self._named[id(event)] = event, named
         return named
@@ -286,22 +271,22 @@ class Ledger:
         if isinstance(event, tuple):
             self._record_at_sites(event)
             return
-        account, reserve = self._whole, self._calculus.reserved(event)
-        if reserve is not None:
-            # What sites were asked counts against each reserve.
-            name, count = reserve
-            _check_reserved(event, account.reserved_used[name] + self._site_used, count)
+        account = self._whole
         entry = self._affordable(event, account, [self._site_total])
+        if entry.reserve is not None:
+            # What sites were asked counts against each reserve.
+            name, count = entry.reserve
+            _check_reserved(event, account.reserved_used[name] + self._site_used, count)
         # Looking through all events at each charge would take time in proportion to its square.
-        demanding = self._demanding or event.least_share > 0
+        demanding, kept = self._demanding or event.least_share > 0, len(account.events)
+        kept -= entry.repeats
         if demanding:
-            kept = account.events[: len(account.events) - entry.repeats]
             total = fsum([*entry.settled, entry.price, self._site_total])
-            self._check_shares([*kept, entry.event], total)
-        account.record(entry)
+            self._check_shares([*account.events[:kept], entry.event], total)
+        account.events[kept:], account.end = [entry.event], entry
         self._demanding = demanding
-        if reserve is not None:
-            account.reserved_used[reserve[0]] += event.count
+        if entry.reserve is not None:
+            account.reserved_used[entry.reserve[0]] += event.count
 
     def _record_at_sites(self, events: tuple[Event, ...]) -> None:
         """Record one event for each of several sites, or none of them."""
@@ -322,13 +307,15 @@ class Ledger:
                     f"{event.part!r} for {event.query}."
                 )
             account = self._sites.get(site) or _Account()
-            if self._calculus.reserved(event) is not None:
+            entry = self._affordable(event, account, whole)
+            if entry.reserve is not None:
                 _check_reserved(event, account.reserved_used.total(), reserved)
-            planned[site] = account, self._affordable(event, account, whole)
+            planned[site] = account, entry
         for event, (site, (account, entry)) in zip(events, planned.items(), strict=True):
-            account.record(entry)
-            if (reserve := self._calculus.reserved(event)) is not None:
-                account.reserved_used[reserve[0]] += event.count
+            account.events[len(account.events) - entry.repeats :] = [entry.event]
+            account.end = entry
+            if entry.reserve is not None:
+                account.reserved_used[entry.reserve[0]] += event.count
             self._sites[site] = account
             self._site_total = max(self._site_total, fsum(account.prices))
             self._site_used = max(self._site_used, account.reserved_used.total())
@@ -372,8 +359,25 @@ class Ledger:
 
     def _affordable(self, event: Event, account: _Account, beside: list[float]) -> _Entry:
         """The entry of an event in an account, with what was spent beside it."""
-        entry = account.after(event, self._calculus)
-        if not fsum([*beside, *entry.settled, entry.price]) <= self.limit:
+        end, charged, settled = account.end, event, list[float]()
+        # Loops and sites charge the same events again and again.
+        if end is not None and event is end.charged:
+            repeats, cost, reserve = True, end.cost, end.reserve
+        else:
+            repeats = (
+                end is not None
+                and end.event.noise_scale == event.noise_scale
+                and end.event.changed(count=event.count) == event
+            )
+            reserve, cost = self._calculus.reserved(event), self._calculus.cost(event)
+        if end is not None:
+            settled = end.settled if repeats else _added(end.settled, end.price)
+            event = end.event.changed(count=end.event.count + event.count) if repeats else event
+        # The one place where counts enter.
+        entry = _Entry(event, event.count * cost, settled, repeats, charged, cost, reserve)
+        total = fsum([*beside, *settled, entry.price])
+        # The limit is no less than that, and infinite where nothing is private.
+        if not total <= self._limit and not total <= self.limit:
             added = entry.price - (account.prices[-1] if entry.repeats else 0.0)
             left = max(0.0, self._limit - fsum([*beside, *account.prices]))
             raise BudgetExceededError(

@@ -16,6 +16,7 @@ theorem N6 of ``docs/proofs/finite_precision.md``. What is left is the law of m,
 
 from __future__ import annotations
 
+from functools import lru_cache
 from math import frexp, isfinite, ldexp, sqrt
 
 import numpy as np
@@ -28,6 +29,7 @@ _FINER_THAN_NOISE = 2.0**-10
 _LEAST, _LARGEST = 2.0**-1000, 2.0**900
 
 
+@lru_cache(maxsize=256)
 def spacing(sensitivity: float, noise_scale: float, entries: int) -> float:
     """The grid of an answer of so many entries: a power of two, a function of public numbers."""
     longest = min(GRID * sensitivity / sqrt(max(1, entries)), _FINER_THAN_NOISE * noise_scale)

@@ -181,14 +181,18 @@ class GradientQuery(Summed):
         """Sum of the clipped gradients of some rows."""
         return block.combine(self.weighted(block, self.slopes(block, block.scores(self.w))))
 
-    def slopes(self, block: BoundedBlock, z: np.ndarray) -> np.ndarray:
-        """Clipped derivatives of some rows with scores z, before class weights."""
-        return self.clipped(block, z, self.derivative_bounds(block))
+    def slopes(self, block: BoundedBlock, z: np.ndarray, bound: float | None = None) -> np.ndarray:
+        """Derivatives of some rows with scores z, clipped by the bound or another one.
+
+        Before weights of rows and classes.
+        """
+        # As a function of the base class: no loss can bring a clip of its own.
+        bounded = Loss.label_blind_derivative if self.label_blind else Loss.clipped_derivative
+        return bounded(self.problem.loss, block.y, z, self.derivative_bounds(block, bound))
 
     def of_pieces(self, block: BoundedBlock, *, exactly: bool) -> Iterator[np.ndarray]:
         """Sums over the pieces of units of the gradients of their rows, and of their weights."""
-        bounds = self.derivative_bounds(block, self.row_bound)
-        r = self.weighted(block, self.clipped(block, block.scores(self.w), bounds))
+        r = self.weighted(block, self.slopes(block, block.scores(self.w), self.row_bound))
         return block.combine_pieces(r, exactly=exactly)
 
     def of_units(self, sums: np.ndarray) -> np.ndarray:
@@ -209,12 +213,6 @@ class GradientQuery(Summed):
         most = LARGEST_SUM / self.problem.n_samples / max(1.0, heaviest)
         bound = self.bound if bound is None else bound
         return block.lengths.derivative_bounds(bound / heaviest, most)
-
-    def clipped(self, block: BoundedBlock, z: np.ndarray, bounds: float | np.ndarray) -> np.ndarray:
-        """Derivatives of some rows with scores z, clipped to these bounds."""
-        # As a function of the base class: no loss can bring a clip of its own.
-        bounded = Loss.label_blind_derivative if self.label_blind else Loss.clipped_derivative
-        return bounded(self.problem.loss, block.y, z, bounds)
 
     def weighted(self, block: BoundedBlock, r: np.ndarray) -> np.ndarray:
         """Derivatives of some rows times the weights of rows and classes; overwrites r."""

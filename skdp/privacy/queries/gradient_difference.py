@@ -170,11 +170,10 @@ class GradientDifferenceQuery(GaussianQuery):
     def _of_block(self, block: BoundedBlock) -> np.ndarray:
         """Sum of the differences of some rows."""
         problem, gradient = self.gradient.problem, self.gradient
-        z, t = block.scores(gradient.w), block.products(self._delta)
-        derivative_bounds = gradient.derivative_bounds(block)
-        a = gradient.clipped(block, z, derivative_bounds)
+        z, t = block.scores(gradient.w), block.scores(self._delta, offset=False)
+        a = gradient.slopes(block, z)
         z -= t
-        a -= gradient.clipped(block, z, derivative_bounds)
+        a -= gradient.slopes(block, z)
         if np.isfinite(problem.loss.smoothness):
             _project(a, t, problem.loss.smoothness, self._kind)
         if not isfinite(np.vdot(a, a)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from math import hypot
 from typing import ClassVar
 
@@ -96,7 +97,7 @@ class GradientAndShareQuery(GaussianQuery):
         """Loss and public bounds."""
         return self.gradient.problem
 
-    @property
+    @cached_property
     def rounding(self) -> float:
         """Margin for rounding of the gradient; the share takes no more."""
         return self.gradient.rounding
@@ -120,7 +121,8 @@ class GradientAndShareQuery(GaussianQuery):
 
     def _of_block(self, block: BoundedBlock) -> np.ndarray:
         gradient = self.gradient
-        r = gradient.clipped(block, block.scores(gradient.w), np.inf)
+        loss, z = gradient.problem.loss, block.scores(gradient.w)
+        r = Loss.clipped_derivative(loss, block.y, z, np.inf)
         left_whole = _sizes(gradient.problem, block, r) <= gradient.bound
         whole = float(np.count_nonzero(left_whole))
         if block.weights is not None:
@@ -144,7 +146,8 @@ def _norms_of_units(sums: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def _sizes(problem: Problem, block: BoundedBlock, r: np.ndarray) -> np.ndarray:
     """Norms of the rows' gradients, from their derivatives before any clip."""
     with np.errstate(over="ignore", invalid="ignore"):
-        sizes = block.norms * (np.abs(r) if r.ndim == 1 else np.sqrt(np.einsum("ij,ij->i", r, r)))
+        sizes = np.abs(r) if r.ndim == 1 else np.sqrt(np.einsum("ij,ij->i", r, r))
+        sizes *= block.lengths.norms
     if problem.class_weight is not None:
         sizes *= np.take(problem.class_weight, block.y.astype(np.intp), mode="clip")
     return sizes

@@ -325,7 +325,7 @@ class _Losses:
         return product_over_rows(V * self._bends(block, w)[:, None], V)
 
     def hessian_times(self, block: BoundedBlock, w: np.ndarray, v: np.ndarray) -> np.ndarray:
-        return block.combine(self._bends(block, w) * block.products(v))
+        return block.combine(self._bends(block, w) * block.scores(v, offset=False))
 
     def _slopes(self, block: BoundedBlock, z: np.ndarray) -> np.ndarray:
         """Derivatives of the clipped losses, for classes with no other sign than the label's."""

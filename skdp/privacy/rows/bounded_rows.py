@@ -264,6 +264,8 @@ class BoundedBlock:
     """
 
     _scratch: Scratch | None = None
+    # The block that this is a copy of, for one use.
+    _origin: BoundedBlock | None = None
     # What there is one of for each row; None stands for what all rows have in common.
     _of_rows: ClassVar = frozenset(
         {"_X", "y", "weights", "masses", "offset", "units", "_factor", "_huge"}
@@ -293,11 +295,9 @@ class BoundedBlock:
         self._signed = bounds.nonnegative and not (
             self._scaling is None and _entries(raw.X).min(initial=0.0) >= 0
         )
-        # Empty or one entry, which the first copy of these rows that needs it makes for all.
-        self._found: list[Lengths] = []
         if bounds.row_map is None:
             norms = with_constant(np.minimum(norms, limit), self.constant, limit)
-            self._found.append(Lengths(norms))
+            self.lengths = Lengths(norms)
         target, self.offset = bounds.target, None
         self.weights = self.masses = raw.bounded_weights
         if isinstance(target, CountBounds):
@@ -314,7 +314,7 @@ class BoundedBlock:
     @cached_property
     def lengths(self) -> Lengths:
         """Bounds on the norms of the rows, and on derivatives by them."""
-        return self._found[0]
+        raise NotImplementedError
 
     @property
     def norms(self) -> np.ndarray:
@@ -329,40 +329,44 @@ class BoundedBlock:
         lies scattered in memory together. A block is small: this happens in cache, and X as a whole
         is not copied. With ``scratch`` the copy is there, until it is used again.
         """
-        changes = self._brought(scratch)
-        if scratch is not None:
-            changes["_scratch"] = scratch
-        return self._copied(**changes) if changes else self
+        X = self._X
+        if self._scaling is not None:
+            X = on_scale(self._scaling, X, scratch)
+        X = X if X.dtype == np.float64 else _in_double(X, scratch)
+        if self._scattered and X is self._X:
+            X = X.copy(order="K")
+        if self._huge is not None:
+            X = _tamed(X, self._huge, self._limit)
+        if self._signed:
+            X = _without_negatives(X)
+        changes: dict[str, Any] = {} if scratch is None else {"_scratch": scratch}
+        if X is not self._X:
+            changes |= {"_X": X, "_scaling": None, "_huge": None}
+            changes |= {"_scattered": False, "_signed": False}
+        return self._copied(_origin=self, **changes) if changes else self
 
     def over(self, X: Rows | None) -> Self:
         """A copy with X, the same rows as they came, in place of its own; None takes them out."""
         # Without rows it waits for this method again. What is derived from rows goes with them.
         scattered = isinstance(X, np.ndarray) and not _fit_for_blas(X)
         own = self.lengths.taken(slice(None))
-        new = {"_X": X, "_cache": ScoreCache(), "_scattered": scattered}
-        return self._copied(**new, _found=[own], lengths=own)
+        return self._copied(_X=X, _cache=ScoreCache(), _scattered=scattered, lengths=own)
 
     def taken(self, chosen: np.ndarray) -> Self:
         """A copy with these of its rows, by their positions in the block; maybe none."""
         own, new = self.lengths.taken(chosen), {"_scattered": False, "_cache": ScoreCache()}
-        other = self._copied(apart=True, unit_pieces=None, _found=[own], lengths=own, **new)
+        other = self._copied(apart=True, unit_pieces=None, lengths=own, **new)
         for name in self._of_rows:
             if (of_all := vars(other).get(name)) is not None:
                 setattr(other, name, of_all[chosen])
         return other
 
-    def scores(self, w: np.ndarray) -> np.ndarray:
-        """Scores of the rows at w: inner products and the offset; shape (m,) or (m, K)."""
-        z = self.products(w)
-        return z if self.offset is None else z + self.offset
-
-    def products(self, w: np.ndarray) -> np.ndarray:
-        """Inner products of the rows with w, without an offset; shape (m,) or (m, K)."""
-        if not self.constant:
-            return self._scores(w)
-        z = self._scores(w[:-1])
-        z += self.constant * w[-1]
-        return z
+    def scores(self, w: np.ndarray, *, offset: bool = True) -> np.ndarray:
+        """Scores of the rows at w: inner products and any offset; shape (m,) or (m, K)."""
+        z = self._scores(w[:-1] if self.constant else w)
+        if self.constant:
+            z += self.constant * w[-1]
+        return z + self.offset if offset and self.offset is not None else z
 
     def scores_along(self, w: np.ndarray, shrunk: float) -> np.ndarray:
         """Scores at w, faster if w is ``shrunk`` times the latest w but for few features.
@@ -498,7 +502,7 @@ class BoundedBlock:
         """
         one_by_one = self.apart and isinstance(self._X, np.ndarray)
         z = by_row(self._X, v) if one_by_one else self._X @ v
-        return z if self._factor is None else self._scaled(z)
+        return z if self._factor is None else times_rows(z, self._factor)
 
     def written_out(self, constant: float = 0.0) -> np.ndarray:
         """The features, as they are before a map, dense, and a column of this unless it is 0."""
@@ -521,23 +525,6 @@ class BoundedBlock:
         squares = row_norms(X, squared=True)
         return squares if self._factor is None else squares * self._factor**2
 
-    def _brought(self, scratch: Scratch | None = None) -> dict[str, Any]:
-        """Attributes of a copy whose rows can be used where they lie; none if these can."""
-        X = self._X
-        if self._scaling is not None:
-            X = on_scale(self._scaling, X, scratch)
-        X = X if X.dtype == np.float64 else _in_double(X, scratch)
-        if self._scattered and X is self._X:
-            X = X.copy(order="K")
-        if self._huge is not None:
-            X = _tamed(X, self._huge, self._limit)
-        if self._signed:
-            X = _without_negatives(X)
-        if X is self._X:
-            return {}
-        done = {"_scaling": None, "_scattered": False, "_huge": None, "_signed": False}
-        return {"_X": X, **done}
-
     def _copied(self, **changes: Any) -> Self:
         other = object.__new__(type(self))
         vars(other).update(vars(self), **changes)
@@ -549,7 +536,7 @@ class BoundedBlock:
 
     def _combined(self, r: np.ndarray) -> np.ndarray:
         """Sum of the rows without their intercept entries weighted by r, which it overwrites."""
-        X, r = self._X, r if self._factor is None else self._scaled(r)
+        X, r = self._X, r if self._factor is None else times_rows(r, self._factor)
         return product_over_rows(X, r) if isinstance(X, np.ndarray) else _transposed(X) @ r
 
     def _sums_of_pieces(
@@ -558,12 +545,9 @@ class BoundedBlock:
         """Rows and ends of some pieces, and sums of the rows without their intercept entries."""
         del exactly
         assert self.unit_pieces is not None
-        r = self._scaled(r.copy())
+        r = times_rows(r.copy(), self._factor)
         for rows, ends in self.unit_pieces.runs((self._X.shape[1] + 1) * (r.size // len(r))):
             yield rows, ends, added_up(self._X[rows], r[rows], ends)
-
-    def _scaled(self, values: np.ndarray) -> np.ndarray:
-        return times_rows(values, self._factor)
 
 
 def cut(n_samples: int, rows: int) -> list[tuple[int, int]]:

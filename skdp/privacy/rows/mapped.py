@@ -62,18 +62,20 @@ class MappedBlock(BoundedBlock):
         self._longest = bounds.longest
         self._single = raw.in_single and not self.apart and fits_in_single(bounds)
         if measured is not None:
-            self._found.append(measured.widened())
+            self.lengths = measured.widened()
 
     @cached_property
     def lengths(self) -> Lengths:
         """Bounds on the norms of the rows, and factors by which mapped rows are scaled down."""
-        if not self._found:
-            before, longest = self._lengths(), self._map.norm
-            within = before.max(initial=0.0) <= longest
-            shrink = None if within else longest / np.maximum(before, longest)
-            norms = with_constant(np.minimum(before, longest), self.constant, longest)
-            self._found.append(Lengths(norms, shrink))
-        return self._found[0]
+        before, longest = self._lengths(), self._map.norm
+        within = before.max(initial=0.0) <= longest
+        shrink = None if within else longest / np.maximum(before, longest)
+        norms = with_constant(np.minimum(before, longest), self.constant, longest)
+        lengths = Lengths(norms, shrink)
+        if self._origin is not None:
+            # Rows are measured once, by the first copy of them that needs it.
+            vars(self._origin)["lengths"] = lengths
+        return lengths
 
     def _mapped(self, X: np.ndarray) -> np.ndarray:
         """Dense rows in these coordinates; what becomes of one does not tell of others."""
@@ -98,7 +100,7 @@ class MappedBlock(BoundedBlock):
 
     def _lengths(self) -> np.ndarray:
         """Upper bounds on the norms of the rows before they are scaled down, (m,)."""
-        inner = self._copied(**self._brought())
+        inner = self.loaded()
         if not self._dense:
             return sparse_lengths(inner, self._map)
         if self._single:
@@ -130,13 +132,13 @@ class MappedBlock(BoundedBlock):
     @property
     def measured(self) -> bool:
         """True if the rows have been measured."""
-        return bool(self._found)
+        return "lengths" in vars(self)
 
     @property
     def kept(self) -> Lengths | None:
         """Lengths in short form, to be kept between queries; None as long as nobody needed any."""
         longest = max(self._map.norm, self.constant)
-        return self._found[0].shortened(longest) if self._found else None
+        return self.lengths.shortened(longest) if self.measured else None
 
     def scores_along(self, w: np.ndarray, shrunk: float) -> np.ndarray:
         """Scores of the rows at w, without a shortcut."""
