@@ -61,14 +61,14 @@ class Screening(Solver):
     3. the coefficients of the selected features are fitted anew by
        :class:`skdp.solvers.preconditioning.IterativeWhitening` and
        :class:`skdp.solvers.TrackedGD`, with rows cut to these features and hence as short as
-       ``b sqrt(k)``.
+       ``b sqrt(k)``, from a noisy mean of the targets where that is cheap.
 
     Penalty and constraint are applied last, without further cost, to the quadratic function whose
     minimum is the fit and whose curvature is the moment matrix that the looks have released. If
     all features can be selected there is no selection, and the noise is Gaussian alone; nor if
     there are up to ``4 k`` and n mu is below 100, too little for looks. Where looks would tell too
-    little, :class:`skdp.solvers.GD` fits the features, from the starting point or, without one, a
-    noisy mean of the targets; else a starting point is not used.
+    little, :class:`skdp.solvers.GD` fits the features, from the starting point or, without one,
+    the mean; else a starting point is not used.
 
     It does badly where many features matter a little.
 
@@ -174,8 +174,11 @@ class Screening(Solver):
         k, constant = selected.size, problem.bounds.intercept_value
         penalised = _restricted(problem, selected)
         plain = replace(penalised, penalty=NoPenalty(), constraint=Unconstrained())
+        whitening = IterativeWhitening()
+        if whitening.acts(plain, oracle.budget.mu, known=False):
+            plain = _from_target_mean(plain, oracle, conditioned=True)
         oracle.note("coordinates of the features")
-        conditioned = IterativeWhitening().prepare(plain, oracle.for_problem(plain), rng)
+        conditioned = whitening.prepare(plain, oracle.for_problem(plain), rng)
         row_map = conditioned.bounds.row_map
         oracle.note("coefficients")
         if row_map is None:
@@ -198,10 +201,25 @@ class Screening(Solver):
 
 def _descended(problem: Problem, oracle: Oracle, rng: np.random.Generator) -> Solution:
     """Descent without looks, from the mean of the targets, which meets the penalty on the way."""
-    if problem.initial is None and problem.bounds.intercept_value:
-        share = share_of_mean(problem, oracle.budget.mu, conditioned=False)
-        problem = with_target_mean(problem, oracle, share)
+    problem = _from_target_mean(problem, oracle, conditioned=False)
+    oracle.note("coefficients")
     return GD().solve(problem, oracle.for_problem(problem), rng)
+
+
+def _from_target_mean(problem: Problem, oracle: Oracle, *, conditioned: bool) -> Problem:
+    """The problem with a start at the mean of the targets, where it is worth asking for.
+
+    Gradients of rows that are long in private coordinates, as those of rare categories, are cut so
+    short that their coefficients would not come back from what the way from the middle of the
+    bounds to the mean makes of them.
+    """
+    if problem.initial is not None or not problem.bounds.intercept_value:
+        return problem
+    share = share_of_mean(problem, oracle.budget.mu, conditioned=conditioned)
+    if not share:
+        return problem
+    oracle.note("mean of the targets")
+    return with_target_mean(problem, oracle, share)
 
 
 def _restricted(problem: Problem, selected: np.ndarray) -> Problem:

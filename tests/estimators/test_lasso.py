@@ -5,9 +5,9 @@ from math import sqrt
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.linear_model import Lasso
+from sklearn.linear_model import Lasso, LinearRegression
 
-from skdp import DPLassoRegressor, DPLinearRegression
+from skdp import DPLassoRegressor, DPLinearRegression, SeededNoiseWarning
 from skdp.privacy.accounting import zcdp
 from skdp.solvers import GD, Screening
 from skdp.testing import exact_fit
@@ -55,6 +55,28 @@ def test_a_huge_budget_gives_the_solution_of_scikit_learn(
     np.testing.assert_allclose(model.coef_, best.coef_, atol=tolerance * scale)
     assert model.intercept_ == pytest.approx(best.intercept_, abs=tolerance * scale)
     np.testing.assert_array_equal(model.coef_ == 0, best.coef_ == 0)
+
+
+def of_rare_categories(n=20_000, categories=40):
+    """Rows of norm 1 with a column a category, most of them rare, and skewed targets."""
+    rng = np.random.default_rng(0)
+    shares = 1 / np.arange(1, categories + 1) ** 2
+    codes = rng.choice(categories, n, p=shares / shares.sum())
+    numbers = np.clip(rng.normal(size=(n, 4)), -3, 3) / 3
+    X = np.hstack([numbers, codes[:, None] == np.arange(categories)])
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    return X, X @ rng.normal(size=X.shape[1]) + rng.exponential(size=n)
+
+
+@pytest.mark.parametrize("alpha", [0.0, 3e-3])
+def test_targets_in_a_corner_of_their_bounds_are_fitted_as_scikit_learn_does(alpha):
+    """A fit that began in the middle of the bounds would leave rare categories there."""
+    X, y = of_rare_categories()
+    best = (Lasso(alpha) if alpha else LinearRegression()).fit(X, y).score(X, y)
+    settings = {"epsilon": 16.0, "delta": 1e-5, "data_norm": 1.0, "random_state": 0}
+    with pytest.warns(SeededNoiseWarning):
+        model = DPLassoRegressor(alpha=alpha, target_bounds=(-10, 150), **settings).fit(X, y)
+    assert model.score(X, y) > best - 0.01
 
 
 def test_selects_what_matters_and_nothing_else_is_stored():

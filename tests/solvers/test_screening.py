@@ -99,10 +99,10 @@ GRADIENT = ("gradient", "gaussian", 1)
 
 
 def selected_by(feature_bound, solver, d=D):
-    """Names and mechanisms of what is asked besides the fits."""
+    """Names and mechanisms of what is asked besides the fits and means of the targets."""
     X, y = rows(n=6000, d=d)
     _, ledger = run(problem(feature_bound, n=6000, d=d), X, y, 1.0, solver)
-    fits = {"second_moments", "gradient_and_share"}
+    fits = {"second_moments", "gradient_and_share", "intercept_gradient"}
     asked = [(e.query, e.mechanism, e.count) for e in ledger.receipt() if e.query not in fits]
     # Each fit begins with one.
     fit = ("gradient_sizes", "gaussian", 1)
