@@ -1397,7 +1397,8 @@ def parameters_of_no_use(
 ) -> Iterator[tuple[str, dict[str, Any]]]:
     for name in names:
         for words, value in NONSENSE.items():
-            if kept(f"{what}({name}={words})", share):
+            # Processes, which -1 of them makes sense for, draw noise that is not recorded.
+            if name != "n_jobs" and kept(f"{what}({name}={words})", share):
                 yield f"{what}({name}={words})", {name: value}
 
 
