@@ -11,7 +11,7 @@ from .bounded_rows import MOST_ROWS, BoundedBlock, Lengths, RawBlock, cut
 from .buffer import RowBuffer
 from .category_rows import MISSING, Category, CategoryRows, category_of, coded_categories, value_of
 from .chunked import ChunkedRows, Chunks
-from .dask_rows import DaskRows, Tasks, is_collection, labels_of
+from .dask_rows import DaskRows, Tasks, is_collection
 from .in_memory import DensePart, DenseRows, SparseRows
 from .mapped import MappedBlock, sparse_lengths
 from .partition import Facts, Refusal, Refused, added, opened
@@ -64,7 +64,6 @@ __all__ = [
     "cut",
     "encoded_targets",
     "is_collection",
-    "labels_of",
     "opened",
     "packed",
     "predicted_rows",
