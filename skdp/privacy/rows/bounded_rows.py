@@ -116,12 +116,12 @@ class RawBlock:
 
     @property
     def of_many(self) -> bool:
-        """Whether there are so many rows that what is kept of each has to be short."""
+        """True if there are so many rows that what is kept of each has to be short."""
         return self.of_rows > MANY_ROWS
 
     @property
     def in_single(self) -> bool:
-        """Whether rows are measured in single precision; public."""
+        """True if rows are measured in single precision; public."""
         return self.of_rows > SINGLE_ROWS
 
     @property
