@@ -68,14 +68,17 @@ def of_rare_categories(n=20_000, categories=40):
     return X, X @ rng.normal(size=X.shape[1]) + rng.exponential(size=n)
 
 
-@pytest.mark.parametrize("alpha", [0.0, 3e-3])
-def test_targets_in_a_corner_of_their_bounds_are_fitted_as_scikit_learn_does(alpha):
-    """A fit that began in the middle of the bounds would leave rare categories there."""
+@pytest.mark.parametrize("epsilon", [16.0, 64.0, 256.0])
+@pytest.mark.parametrize("alpha", [0.0, 3e-3, None], ids=["lasso of 0", "lasso", "linear"])
+def test_targets_in_a_corner_of_their_bounds_are_fitted_as_scikit_learn_does(alpha, epsilon):
+    """Rare categories would stay in the middle of the bounds, or swing, as their rows are cut."""
     X, y = of_rare_categories()
     best = (Lasso(alpha) if alpha else LinearRegression()).fit(X, y).score(X, y)
-    settings = {"epsilon": 16.0, "delta": 1e-5, "data_norm": 1.0, "random_state": 0}
+    model = DPLinearRegression() if alpha is None else DPLassoRegressor(alpha=alpha)
+    settings = {"epsilon": epsilon, "delta": 1e-5, "data_norm": 1.0, "random_state": 0}
+    model.set_params(target_bounds=(-10, 150), **settings)
     with pytest.warns(SeededNoiseWarning):
-        model = DPLassoRegressor(alpha=alpha, target_bounds=(-10, 150), **settings).fit(X, y)
+        model.fit(X, y)
     assert model.score(X, y) > best - 0.01
 
 

@@ -104,9 +104,11 @@ def test_the_declared_sensitivity_is_that_of_the_norm_in_the_coordinates_of_each
     first, *later = prepared(problem=OF_QUANTILES)[1].receipt()
     assert sum(event.count for event in later) == 2
     assert first.sensitivity == pytest.approx(sqrt(2) * (1 + CONSTANT**2) / N, rel=1e-4)
-    # Without noise all D + 1 directions stand out, so rows are clipped to 2 sqrt(D + 1).
-    for event in later:
-        assert event.sensitivity == pytest.approx(sqrt(2) * 4 * (D + 1) / N, rel=1e-3)
+    # Without noise all D + 1 directions stand out, so rows are clipped to 2 sqrt(D + 1), but at the
+    # last look, where nothing is in the way of the longest row that there may be.
+    second, last = (event.sensitivity for event in later)
+    assert second == pytest.approx(sqrt(2) * 4 * (D + 1) / N, rel=1e-3)
+    assert last > 1.2 * second
 
 
 def test_looks_that_noise_would_drown_are_left_out_and_cost_nothing():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import sqrt
+from math import inf, sqrt
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -52,7 +52,7 @@ class IterativeWhitening(Preconditioner):
         but for quantiles, if all directions stand clearly out of the noise of one before.
     row_clip : float, default=2.0
         Rows longer than this many times the root of the effective dimension are scaled down to it
-        from the second iteration on.
+        from the second iteration on; at the last one to more, as far as noise allows.
     least : float, default=100.0
         If the number of rows times mu is smaller, there are none and the problem stays as it is:
         noise would hide what there is to learn about the coordinates. Nor are there any if it is
@@ -97,8 +97,15 @@ class IterativeWhitening(Preconditioner):
             if k > 0 or known is not None:
                 norm = self.row_clip * sqrt(effective)
                 # Noise grows with the square of the norm; eigenvalues are now 1 at most.
-                if half_edge(sd * (norm / current.row_norm) ** 2, p) > tuned.DROWNED_NOISE:
+                noise = half_edge(sd * (norm / current.row_norm) ** 2, p)
+                if noise > tuned.DROWNED_NOISE:
                     break
+                if known is None and k == len(spends) - 1:
+                    # Along rows that are cut, as those of rare categories, the loss bends more than
+                    # second moments say, so that steps would swing.
+                    whole = _LONGER * float(np.linalg.norm(matrix, 2)) * bounds.row_norm
+                    longer = sqrt(tuned.NOISE_OF_LONG_ROWS / noise) if noise > 0 else inf
+                    norm = max(norm, min(whole, norm * longer))
                 current = self._mapped(problem, matrix, norm)
             answer, sd = oracle.for_problem(current).second_moments(full=True, spend=spend)
             if current is problem:
