@@ -26,9 +26,9 @@ BlockKernel: TypeAlias = Callable[["BoundedBlock"], np.ndarray]
 _LARGEST_NORM = 1e150
 _LEAST_NORM = 1e-150
 LARGEST_SINGLE = 1e30  # What is kept in single precision is below that, far from its end.
-# Norms that rows are held to for which single precision is enough, so that neither squares of
-# entries that count are lost nor those of rows that are not much longer overflow.
+# Norms that rows are held to for which single precision is enough.
 LEAST_SINGLE, MOST_SINGLE = 1e-6, 1e15
+_LEAST_SQUARED = 1e-14  # Norm of a row whose squares count in single precision.
 # Half a unit in the last place of 1, in double and in single precision.
 ROUNDING, SINGLE_ROUNDING = 2.0**-53, 2.0**-24
 LARGEST_LOSS = 1e-3  # Share of their bound by which rows may be taken for longer than they are.
@@ -102,8 +102,8 @@ class RawBlock:
     Guarantees
     ----------
     - Norms are those of the rows in double precision, up to rounding. Of rows that are measured in
-      single precision they are larger, by at most ``(d + 16) 2^-23`` of them and ``1e-18 sqrt(d)``,
-      and infinite beyond 1e19.
+      single precision they are larger, by at most ``(d + 16) 2^-23`` of them and 2e-44, and
+      infinite beyond 1e38.
     """
 
     X: Rows
@@ -170,7 +170,8 @@ class RawBlock:
             if not isinstance(X, np.ndarray):
                 norms = lengths_of(_in_double(X if scaling is None else on_scale(scaling, X)))
             elif scaling is not None:
-                parts = (on_scale(scaling, X[rows], room) for rows in _pieces_of(X))
+                # In one order: what is rounded up to single precision would show it.
+                parts = (scaling.apply(_along_rows(X[rows], room)) for rows in _pieces_of(X))
                 norms = np.concatenate([*map(lengths_of, parts)] or [np.empty(0)])
             elif self.in_single:
                 norms = norms_in_single(X)
@@ -703,22 +704,27 @@ def norms_in_single(X: np.ndarray) -> np.ndarray:
 
     Guarantees
     ----------
-    - They are no smaller than the norms. With ``u = 2^-24`` and norms from rounded entries, of
-      which a square has passed through at most ``d + 4`` roundings and its root through one more,
-      they are too small by at most ``(d / 2 + 4) u`` of them, but for entries whose squares are
-      below the least normal number; those are together at most ``1e-18 sqrt(d)`` long.
+    - They are no smaller than the norms, up to rounding in double precision. With ``u = 2^-24``
+      and norms from rounded entries, of which a square has passed through at most ``d + 4``
+      roundings and its root through one more, they are too small by at most ``(d / 2 + 4) u`` of
+      them. Of rows of norm 1e-14 or more, squares below the least normal number are together at
+      most ``1e-10 d`` of that of the norm, far less than the rest of the margin.
+    - Shorter rows, and those for whose squares single precision has no room, are measured in double
+      precision. Which these are is decided row by row, by the row alone.
     - Neither the type nor the order of X in memory changes them: all rows are copied first. A row
-      has an infinite bound if it is not finite, or single precision has no room for its square.
+      that is not finite has an infinite bound, or none that is a number.
     """
     m, d = X.shape
     norms, parts = np.empty(m), _pieces_of(X)
     room = np.empty((max((rows.stop - rows.start for rows in parts), default=0), d), np.float32)
     for rows in parts:
-        part = room[: rows.stop - rows.start]
+        part, own = room[: rows.stop - rows.start], norms[rows]
         np.copyto(part, X[rows], casting="same_kind")
-        norms[rows] = lengths_of(part)
-    norms *= 1.0 + (d + 8) * SINGLE_ROUNDING
-    norms += 1e-18 * np.sqrt(d)
+        own[:] = lengths_of(part)
+        own *= 1.0 + (d + 8) * SINGLE_ROUNDING
+        lost = np.flatnonzero(~((own >= _LEAST_SQUARED) & (own < np.inf)))
+        if lost.size:
+            own[lost] = lengths_of(_along_rows(X[rows][lost], Scratch()))
     return norms
 
 
@@ -765,6 +771,14 @@ def _pieces_of(X: np.ndarray) -> list[slice]:
 
 def _in_double(X: Rows, scratch: Scratch | None = None) -> Rows:
     return X if X.dtype == np.float64 else _copied_in_double(X, scratch)
+
+
+def _along_rows(X: np.ndarray, scratch: Scratch) -> np.ndarray:
+    """A copy of dense rows in double precision, one behind the other in memory."""
+    m, d = X.shape
+    out = scratch.rows(m, d, "block")
+    np.copyto(out, X)
+    return out
 
 
 def _copied_in_double(X: Rows, scratch: Scratch | None, use: str = "block") -> Rows:
