@@ -4,6 +4,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_limits
 
 from skdp.privacy.queries import GradientQuery
 from skdp.problem import Problem, RowBounds
@@ -26,12 +27,16 @@ def gradient():
 
 @pytest.fixture
 def peak_bytes():
-    """``peak_bytes(function)``: most memory that numpy and Python held at once on top of before."""
+    """``peak_bytes(function)``: most memory that numpy and Python held at once on top of before.
+
+    With one thread: each has a block of its own.
+    """
 
     def peak_bytes(function):
         tracemalloc.start()
         try:
-            function()
+            with threadpool_limits(1):
+                function()
             return tracemalloc.get_traced_memory()[1]
         finally:
             tracemalloc.stop()

@@ -24,8 +24,7 @@ from skdp.privacy.rows import (
     mapped,
     threads,
 )
-from skdp.problem import Problem, RowBounds, RowMap
-from skdp.problem.column_bounds import ColumnScaling
+from skdp.problem import ColumnScaling, Problem, RowBounds, RowMap
 from skdp.problem.losses import Logistic
 
 

@@ -14,7 +14,7 @@ from skdp.privacy import Adjacency, PrivateOracle, SeededNoise, gamma, of_sum
 from skdp.privacy.accounting import Ledger, PerturbedGaussianDP, Spend
 from skdp.privacy.mechanisms import ObjectivePerturbation, largest_jacobian
 from skdp.privacy.queries import PerturbedMinimumQuery, perturbed_minimum
-from skdp.privacy.rows import DenseRows
+from skdp.privacy.rows import BoundedBlock, DenseRows
 from skdp.problem import Problem, RowBounds
 from skdp.problem.losses import HuberisedHinge, Logistic, SquaredHinge
 from skdp.problem.penalties import L2, Tikhonov
@@ -157,8 +157,8 @@ def test_a_tolerance_of_a_few_units_in_the_last_place_is_caught(monkeypatch):
         check_tolerance(10**7, 1e6, Logistic())
 
 
-def long_gradient(query, X, y, w, b):
-    """The gradient in extended precision."""
+def long_gradient(query, X, y, w, b, norms):
+    """The gradient in extended precision, of rows within their bound that have these norms."""
     problem = query.problem
     X, y, w, b = (a.astype(np.longdouble) for a in (X, y, w, b))
     s, z = 2 * y - 1, X @ w
@@ -170,7 +170,7 @@ def long_gradient(query, X, y, w, b):
         h = np.longdouble(problem.loss.width)
         r = -s * np.clip((1 + h - s * z) / (2 * h), 0, 1)
     # Limits are a function of one row, as they were computed.
-    limit = np.minimum(query.gradient.bound / np.linalg.norm(X.astype(float), axis=1), 1e300)
+    limit = np.minimum(query.gradient.bound / norms, 1e300)
     matrix, _ = query._penalty()
     return (np.clip(r, -limit, limit)[:, None] * X).sum(axis=0) + matrix * w + b
 
@@ -187,9 +187,11 @@ def test_gradients_are_off_by_no_more_than_is_said(n, kind):
         # Rows that are alike are rounded the same way at each addition.
         X = np.full((n, D), 0.1) if rows == "alike" else rng.uniform(-0.5, 0.5, (n, D))
         y = np.ones(n) if rows == "alike" else rng.integers(0, 2, n).astype(float)
+        blocks = DenseRows(X, y).blocks()
+        norms = np.concatenate([BoundedBlock(raw, query.problem.bounds).norms for raw in blocks])
         for length in (0.01, 1.0, 100.0):
             w, b = np.full(D, -length / np.sqrt(D)), rng.normal(size=D)
-            exact = long_gradient(query, X, y, w, b)
+            exact = long_gradient(query, X, y, w, b, norms)
             off = np.linalg.norm((exact + query.slope_at(DenseRows(X, y), w) - b).astype(float))
             assert off <= query.rounding(length, float(np.linalg.norm(b))), (rows, length)
 
