@@ -169,17 +169,15 @@ class RawBlock:
         with np.errstate(over="ignore", invalid="ignore"):
             if not isinstance(X, np.ndarray):
                 norms = lengths_of(_in_double(X if scaling is None else on_scale(scaling, X)))
-            elif scaling is not None:
-                # In one order: what is rounded up to single precision would show it.
-                parts = (scaling.apply(_along_rows(X[rows], room)) for rows in _pieces_of(X))
-                norms = np.concatenate([*map(lengths_of, parts)] or [np.empty(0)])
-            elif self.in_single:
+            elif scaling is None and self.in_single:
                 norms = norms_in_single(X)
-            elif X.dtype == np.float64:
+            elif scaling is None and X.dtype == np.float64:
                 norms = lengths_of(X)
             else:
-                parts = (_in_double(X[rows], room) for rows in _pieces_of(X))
-                norms = np.concatenate([*map(lengths_of, parts)] or [np.empty(0)])
+                # In one order: what is rounded up to single precision would show another.
+                brought: Callable[[Any], Any] = widened if scaling is None else scaling.apply
+                pieces = (brought(_along_rows(X[rows], room)) for rows in _pieces_of(X))
+                norms = np.concatenate([*map(lengths_of, pieces)] or [np.empty(0)])
         norms[np.isnan(norms)] = np.inf
         return rounded_up(norms) if self.in_single else norms
 
