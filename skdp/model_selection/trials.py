@@ -99,12 +99,16 @@ def perform(
     process of the search, which keeps its own warnings back. No fit shows its progress.
     """
     elsewhere = os.getpid() != process
-    try:
+
+    def tried() -> tuple[float, Any]:
         quiet = silence() if elsewhere else nullcontext()
-        with quiet, covered(), without_progress(), zero_unless_finite():
+        with quiet, without_progress(), zero_unless_finite():
             noise = noise_for(candidate.seed)
             model = rows.fit(candidate.estimator)
-            score = scoring(model, noise) if candidate.covers(model) else nan
+            return scoring(model, noise) if candidate.covers(model) else nan, model
+
+    try:
+        score, model = covered(tried)
     except Exception:
         return Trial()
     return Trial() if isnan(score) else Trial(score, candidate.params, model)

@@ -25,13 +25,13 @@ import os
 import platform
 import shutil
 import tempfile
-from collections.abc import Container, Iterator
+from collections.abc import Callable, Container, Iterator
 from contextlib import contextmanager, suppress
-from contextvars import ContextVar
+from contextvars import ContextVar, copy_context
 from dataclasses import dataclass
 from pathlib import Path
 from secrets import token_hex
-from typing import Any, final
+from typing import Any, TypeVar, final
 from weakref import WeakSet
 
 from sklearn.base import BaseEstimator
@@ -42,6 +42,8 @@ from ..privacy.adjacency import Adjacency, PrivacyUnit
 from .budget_store import BudgetStore, Summary
 from .privacy_ledger import PrivacyLedger
 from .receipts import Receipt, SpendBound
+
+Outcome = TypeVar("Outcome")
 
 # Attribute in which estimators carry tokens: the stores, without what is in their files.
 TOKENS = "_budget_tokens"
@@ -207,17 +209,18 @@ def reservation_for(model: Any, *, goes_on: bool = False) -> Reservation:
     return Reservation(key, who, [*found.values()], vars(model).get(TOKENS, ()))
 
 
-@contextmanager
-def covered() -> Iterator[None]:
-    """Fits in the block, in this thread, are paid for by a reservation of the code around it.
+def covered(run: Callable[[], Outcome]) -> Outcome:
+    """Return what a function returns whose fits the code around it has reserved a budget for.
 
-    For methods that fit several times and publish one event for all of it.
+    For methods that fit several times and publish one event for all of it. The function runs in a
+    context of its own: wherever it is interrupted, later fits of the thread are not covered.
     """
-    token = _is_covered.set(True)
-    try:
-        yield
-    finally:
-        _is_covered.reset(token)
+
+    def paid() -> Outcome:
+        _is_covered.set(True)
+        return run()
+
+    return copy_context().run(paid)
 
 
 @contextmanager

@@ -2,12 +2,20 @@
 
 import tempfile
 from contextlib import suppress
+from contextvars import copy_context
 from functools import partial
 from threading import Thread
 
 import numpy as np
 import pytest
-from interruptions import Lines, lines_to_try, most_charged, noted_ledgers, spent
+from interruptions import (
+    Lines,
+    interrupted_everywhere,
+    lines_to_try,
+    most_charged,
+    noted_ledgers,
+    spent,
+)
 from sklearn.base import clone
 
 from skdp import DPContextualBandit, DPLogisticRegression, PrivacyBudget
@@ -47,6 +55,34 @@ def check_interrupted_searches(name, monkeypatch, count, earlier=False):
             assert spent(search) == spent(best) == EPSILON, f"line {line}: a run's own receipt"
         search.fit(X, Y)
         assert spent(search) == spent(search.best_estimator_) == EPSILON
+
+
+def check_fits_after_covered_ones():
+    """Fail unless fits count against a budget after covered ones were interrupted anywhere."""
+    covered, model = open_budgets.covered, clone(_MODEL)
+    with PrivacyBudget(1e3, 0.1) as budget:
+        for line in interrupted_everywhere(lambda: covered(lambda: covered(lambda: None))):
+            before = len(budget.receipts)
+            model.fit(X, Y)
+            assert len(budget.receipts) == before + 1, f"line {line}: not in the store"
+
+
+def test_fits_after_an_interrupted_trial_count_against_a_budget():
+    check_fits_after_covered_ones()
+
+
+def test_a_cover_that_an_interruption_leaves_behind_is_caught(monkeypatch):
+    class Here:
+        def run(self, function):
+            return function()
+
+    def left_behind():
+        with monkeypatch.context() as patch:
+            patch.setattr(open_budgets, "copy_context", Here)
+            check_fits_after_covered_ones()
+
+    with pytest.raises(AssertionError, match="not in the store"):
+        copy_context().run(left_behind)
 
 
 @pytest.mark.filterwarnings("ignore:DP.* compares:UserWarning")
