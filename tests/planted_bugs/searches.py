@@ -2,8 +2,7 @@
 
 import io
 import logging
-import warnings
-from contextlib import nullcontext, redirect_stderr, suppress
+from contextlib import nullcontext, redirect_stderr
 from functools import partial
 from itertools import count
 from unittest.mock import patch
@@ -16,9 +15,9 @@ from privacy.test_trials import gaussian_price
 from private_toys import Toy
 from selections_at_their_worst import worst_delta
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
+from sklearn.preprocessing import FunctionTransformer
 
-from skdp import DPLogisticRegression, PrivacyLeakWarning
+from skdp import DPLogisticRegression
 from skdp.model_selection import DPGridSearchCV, DPRandomizedSearchCV, account_for
 from skdp.privacy import Adjacency, gdp
 from skdp.privacy.accounting import GaussianDP
@@ -141,20 +140,6 @@ def one_row_does_not_choose_the_winner():
         assert found.best_params_["step"] != "passthrough", "a row chose the winner"
 
 
-def a_row_that_a_candidate_refuses_is_refused_by_the_search():
-    X = np.resize([0.0, 1.0], (60, 1))
-    y = X[:, 0].astype(int)
-    options = {"categories": [[0.0, 1.0]], "sparse_output": False}
-    steps = [OneHotEncoder(**options), OneHotEncoder(**options, handle_unknown="ignore")]
-    X[3] = 7.0
-    search = search_of_steps(*steps)
-    with warnings.catch_warnings(), suppress(ValueError):
-        # Of what the first step tells.
-        warnings.simplefilter("ignore", PrivacyLeakWarning)
-        search.fit(X, y)
-    assert not hasattr(search, "privacy_spent_"), "a row chose the winner"
-
-
 def as_they_are(honest, self, estimator, X, y, rows):
     return self.of_rows(estimator, X[rows], y[rows])
 
@@ -192,5 +177,5 @@ BUGS = (
     Bug("scores that leave their range", {"row_scores.np.clip": lambda _, values, low, high: values}, partial(CLOSE, 0.5, wild), "more than", nightly=True),
     Bug("rows of which a candidate makes what is not finite fail it", {"search_trials.zero_unless_finite": lambda _: nullcontext()}, one_row_does_not_choose_the_winner, "chose the winner|failed all"),
     Bug("rows at which a score raises fail a candidate", {"RowScore._values": as_they_are}, one_row_does_not_choose_the_winner, "failed all"),
-    Bug("rows that a step refuses fail a candidate", {"Candidates.check_rows": gives(None)}, a_row_that_a_candidate_refuses_is_refused_by_the_search, "chose the winner"),
+    Bug("rows that a step refuses fail a candidate", {"Candidates.check_rows": gives(None)}, test_rows_in_searches.test_rows_that_are_numbers_for_some_candidates_only_are_refused),
 )  # fmt: skip

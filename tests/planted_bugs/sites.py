@@ -10,8 +10,10 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
+from data import test_several_blocks
 from planted_bugs.bug import Bug, Value, gives, sets
 from planted_bugs.noise import Overheard, Silence, seeded
+from remote import test_site
 from tasks_for_solvers import TASKS
 
 from skdp import DPLinearRegression
@@ -25,10 +27,7 @@ from skdp.privacy.rows import (
     Chunks,
     DenseRows,
     Part,
-    RawBlock,
     Refusal,
-    SiteChunks,
-    SiteRows,
 )
 from skdp.problem import Problem, RowBounds, Sites, TargetBounds
 from skdp.problem.losses import Logistic
@@ -171,38 +170,6 @@ def what_leaves_a_site_is_noisy():
         np.testing.assert_allclose(published[:, i], share * left[:, i], rtol=1e-12)
 
 
-def a_repeated_round_is_answered_alike():
-    """To the bit, and charged once; a round of the same number and other content is refused."""
-    from sites_on_workers import Direct
-
-    direct = Direct()
-    ask = asker(direct, Ledger(1.0, 1e-5))
-    requests, answered = [], direct.asked
-
-    def keeping(method, arguments, numbers=None):
-        requests.extend(arguments)
-        return answered(method, arguments, numbers)
-
-    direct.asked = keeping
-    ask()
-    for site, (request,), first in zip(direct.sites, requests, direct.left[3:], strict=True):
-        spent = site.receipt()
-        np.testing.assert_array_equal(site.answered(request), first)
-        assert site.receipt() == spent
-        other = request._replace(w=request.w + 1)
-        assert isinstance(site.answered(other), Refusal), "another query is taken for a retry"
-
-
-def sites_refuse_beyond_their_budget():
-    from sites_on_workers import Direct
-
-    ask = asker(Direct(), Ledger(1e6, 1e-5), Ledger(1.0, 1e-5).limit / 4)
-    for _ in range(4):
-        ask()
-    with pytest.raises(BudgetExceededError):
-        ask()
-
-
 def lost_rounds_are_charged():
     from sites_on_workers import Direct
 
@@ -219,20 +186,7 @@ def lost_rounds_are_charged():
     assert [event.count for event in ledger.receipt()] == [2, 2, 2]
 
 
-def refusals_of_sites_quote_no_row():
-    from sites_on_workers import Direct
-
-    def failing(label):
-        raise ValueError("row 123456.789")
-
-    with pytest.raises(RuntimeError) as failed:
-        Direct(of=failing).opened()
-    assert "123456" not in str(failed.value)
-
-
 # Rows in several pieces.
-
-SIZE = 12
 
 
 def blocks_are_summed_over_the_rows_that_are_marked():
@@ -248,25 +202,6 @@ def blocks_are_summed_over_the_rows_that_are_marked():
     for rows in (DenseRows(X, y), ChunkedRows(Chunks(pieces), lambda targets: targets)):
         found = rows.bounded(RowBounds(1.0)).sum(seen, marked)
         np.testing.assert_array_equal(found, marked)
-
-
-def sites_see_the_positions_of_their_rows(kind):
-    """In the order of the sites, whether rows lie together, in chunks, or a site by itself."""
-    sizes = {"single": [2**17, 2**17], "bunch": [5, 3, 4], "chunks": [5, 3, 4]}[kind]
-    sites = Sites(tuple(range(len(sizes))), np.array(sizes))
-    n = sites.n_samples
-    cuts = range(0, n + 1, 4) if kind == "chunks" else [0, n]
-    raw = [RawBlock(np.ones((j - i, 1)), np.arange(i, j) * 1.0) for i, j in pairwise(cuts)]
-    if kind == "chunks":
-        sums = SiteChunks(lambda: raw, RowBounds(1.0), sites)
-    else:
-        sums = SiteRows(raw, RowBounds(1.0), sites)
-
-    def kernel(block, z, positions):
-        return (block.y == positions).astype(float)
-
-    found = sums.sums(np.arange(len(sizes)), np.ones((len(sizes), 1)), kernel)
-    np.testing.assert_array_equal(found[:, 0], sizes)
 
 
 def sites_add_up_with_their_weights():
@@ -464,6 +399,7 @@ def _encoded(parameters, encode, y):
 PRICE = sites_pay_for_what_their_messages_tell
 ROUND = each_site_is_charged_for_each_round
 CHARGED = "charged"
+DRAWN = test_several_blocks.test_a_message_is_that_of_the_rows_of_the_site_that_are_drawn
 BUGS = (
     # Noise.
     *(Bug(f"a tenth of the noise of sites ({source})", {"SiteNoise.randomize": lambda honest, self, v, noise: honest(self, v, noise) / 10}, partial(PRICE, source, 0, edges), CHARGED) for source, edges in (("pairwise", "ring"), ("secure_sum", ""))),
@@ -486,16 +422,16 @@ BUGS = (
     Bug("noise that is added where messages arrive", {"RemoteRows.messages": noise_on_arrival, "site.SystemNoise": Value(Silence)}, what_leaves_a_site_is_noisy, needs="cloudpickle"),
     Bug("noise for all rows in place of those of the site", {"Site._opened": sets("_n_samples", lambda self, *args: 3 * self._n_samples)}, what_leaves_a_site_is_noisy, "too little noise", needs="cloudpickle"),
     Bug("messages that are not brought to shares", {"RemoteRows.messages": lambda honest, self, *args: honest(self, *args) / (3 * self.sites.sizes[:, None] / self.n_samples)}, what_leaves_a_site_is_noisy, needs="cloudpickle"),
-    Bug("a retry that redraws noise", {"Site._answered": redrawn}, a_repeated_round_is_answered_alike, needs="cloudpickle"),
-    Bug("a retry that is told by its number alone", {"Request.digest": lambda _, self: str(self.number).encode()}, a_repeated_round_is_answered_alike, "taken for a retry", needs="cloudpickle"),
-    Bug("a site beyond its budget", {"site.Ledger": Value(Unlimited), "Site.opened": lambda _, self, *args: self._opened(args[0], args[1], 1, 1e-5, args[4])}, sites_refuse_beyond_their_budget, "DID NOT RAISE", needs="cloudpickle"),
+    Bug("a retry that redraws noise", {"Site._answered": redrawn}, test_site.test_a_repeated_round_has_the_same_message_and_costs_nothing, needs="cloudpickle"),
+    Bug("a retry that is told by its number alone", {"Request.digest": lambda _, self: str(self.number).encode()}, partial(test_site.test_other_queries_in_a_round_and_earlier_rounds_are_refused, test_site.request(2, w=test_site.W + 1)), needs="cloudpickle"),
+    Bug("a site beyond its budget", {"site.Ledger": Value(Unlimited), "Site.opened": lambda _, self, *args: self._opened(args[0], args[1], 1, 1e-5, args[4])}, test_site.test_a_site_stops_at_its_budget_whoever_asks, needs="cloudpickle"),
     Bug("a charge after the answers of sites", {"RemoteOracle._release": charged_late}, lost_rounds_are_charged, needs="cloudpickle"),
-    Bug("errors of sites that quote rows", {"site._failure": lambda _, error, what: Refusal(RuntimeError, str(error))}, refusals_of_sites_quote_no_row, needs="cloudpickle"),
+    Bug("errors of sites that quote rows", {"site._failure": lambda _, error, what: Refusal(RuntimeError, str(error))}, test_site.test_failures_in_mid_fit_quote_nothing, needs="cloudpickle"),
     # Rows in several pieces.
     Bug("blocks that share the public randomness of the first", {"rows_base.with_marks": of_the_first_block}, blocks_are_summed_over_the_rows_that_are_marked),
-    Bug("sites in chunks that share the public randomness of the first", {"site_rows.SiteChunks.__init__": sets("_positions", lambda self, *args: np.resize(self._positions[:4], self._positions.size))}, partial(sites_see_the_positions_of_their_rows, "chunks")),
-    Bug("small sites that share the public randomness of the first", {"site_rows._Bunch.__init__": sets("_positions", lambda self, *args: self._positions % 5)}, partial(sites_see_the_positions_of_their_rows, "bunch")),
-    Bug("sites that share the public randomness of the first", {"site_rows._Single.__init__": lambda honest, self, first, start, block: honest(self, first, 0, block)}, partial(sites_see_the_positions_of_their_rows, "single")),
+    Bug("sites in chunks that share the public randomness of the first", {"site_rows.SiteChunks.__init__": sets("_positions", lambda self, *args: np.resize(self._positions[:4], self._positions.size))}, partial(DRAWN, "chunks", "in order")),
+    Bug("small sites that share the public randomness of the first", {"site_rows._Bunch.__init__": sets("_positions", lambda self, *args: self._positions % 5)}, partial(DRAWN, "dense", "many small")),
+    Bug("sites that share the public randomness of the first", {"site_rows._Single.__init__": lambda honest, self, first, start, block: honest(self, first, 0, block)}, partial(DRAWN, "dense", "in order")),
     Bug("sites that leave weights behind", {"site_rows.RawBlock": lambda honest, X, y, weights=None: honest(X, y)}, sites_add_up_with_their_weights),
     # Dask.
     Bug("marks of other rows", {"Part.sum": of_other_rows}, collections_sum_as_rows_in_memory_do, needs="dask"),
