@@ -149,7 +149,7 @@ def noticed(bug: Bug) -> bool:
 
 
 def _short(value: object) -> str:
-    return getattr(value, "__name__", str(value))
+    return getattr(value, "__name__", " ".join(str(value).split()))
 
 
 def _found(target: str) -> tuple[Any, str]:

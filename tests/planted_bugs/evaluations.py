@@ -11,10 +11,6 @@ from models_that_misbehave import PANIC, Batch, Fixed, Listing, Panicking, Spoil
 from planted_bugs.bug import TOO_FAR, Bug, Value, after, gives, times
 from planted_bugs.queries import examples_move_within_their_sensitivity
 from privacy import test_predicted_rows as predicted
-from sklearn.frozen import FrozenEstimator
-from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer
 
 from skdp.privacy import Adjacency
 from skdp.privacy.queries import (
@@ -43,18 +39,6 @@ def metrics_move_within_their_sensitivity():
     answers = [LYING.evaluate(predicted.store(Fixed(), rows, y)) for rows in (X, near)]
     share = np.linalg.norm(answers[1] - answers[0]) / LYING.sensitivity(Adjacency.REPLACE_ONE)
     assert 0 < share <= 1 + 1e-9, f"moved by {share} of the sensitivity"
-
-
-def models_that_mix_rows_deep_inside_move_within_their_sensitivity():
-    X, y, _ = make_rows(100)
-    near = X.copy()
-    near[7] = 1e6
-    centring = FunctionTransformer(lambda Z: Z - Z.mean(axis=0))
-    model = FrozenEstimator(make_pipeline(centring, LogisticRegression()).fit(X, y))
-    _, _, largest = apart(
-        Evaluating(model, pointwise=None, metrics=["accuracy"]), (X, y), (near, y)
-    )
-    assert largest <= 1, "a move beyond the sensitivity"
 
 
 def results_follow_from_answers():
@@ -150,7 +134,7 @@ BUGS = (
     Bug("rows that a model may overwrite", {"predicted_rows._safe_indexing": lambda _, X, places: X}, partial(predicted.test_a_row_that_upsets_a_model_moves_no_other, Spoiling("nan"))),
     Bug("objects that a model may change", {"predicted_rows._copied": lambda _, taken: taken}, partial(predicted.test_objects_in_rows_are_copied_for_every_call, predicted.listed)),
     Bug("one type for all predictions of a list", {"predicted_rows._entries": lambda _, predicted: np.asarray(predicted)}, partial(predicted.test_an_odd_prediction_in_a_list_moves_no_other, Listing("abstain"))),
-    Bug("models known by their own class alone", {"pointwise_models._held": by_class_alone}, models_that_mix_rows_deep_inside_move_within_their_sensitivity, "beyond the sensitivity"),
+    Bug("models known by their own class alone", {"pointwise_models._held": by_class_alone}, partial(test_evaluate.test_models_that_mix_rows_deep_inside_are_asked_row_by_row, next(iter(test_evaluate.MIXING.values())))),
     Bug("bins of scores that are read off the rows", peeking(), results_follow_from_answers, "another content"),
     Bug("means of metrics that nobody pays for", {"Ledger.charge": free_means}, receipts_cover_what_neighbours_show, TOLD),
     Bug("groups priced as if a row could not change its own", {"OutcomeCountsQuery.sensitivity": lambda honest, self, adjacency: honest(self, adjacency) / (sqrt(2) if self.n_groups > 1 else 1)}, partial(receipts_cover_what_neighbours_show, group_values=(0, 1)), "beyond the sensitivity"),

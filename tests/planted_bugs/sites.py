@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 from data import test_several_blocks
 from planted_bugs.bug import Bug, Value, gives, sets
-from planted_bugs.noise import Overheard, Silence, seeded
+from planted_bugs.noise import Silence, seeded
+from privacy.mechanisms import test_sites as noise_of_sites
 from remote import test_site
 from tasks_for_solvers import TASKS
 
@@ -20,7 +21,6 @@ from skdp import DPLinearRegression
 from skdp.exceptions import BudgetExceededError
 from skdp.privacy import Adjacency
 from skdp.privacy.accounting import Ledger, Spend
-from skdp.privacy.mechanisms import SiteNoise, Trust
 from skdp.privacy.queries import GradientQuery, SiteRequest
 from skdp.privacy.rows import (
     ChunkedRows,
@@ -34,67 +34,7 @@ from skdp.problem.losses import Logistic
 from skdp.solvers import DDA
 from skdp.testing import RecordingOracle, Transcript
 
-LABELS = tuple("abcdef")
-RING = np.sort(np.column_stack([np.arange(6), np.roll(np.arange(6), -1)]), axis=1)
-EDGES = {"ring": RING, "pairs": np.column_stack(np.triu_indices(6, 1)), "": None}
 SENSITIVITY, DRAWS = 0.3, 20_000
-
-
-def made(source, colluders=0, edges=""):
-    trust = Trust(source, colluders, 3.0)
-    return SiteNoise.calibrated(LABELS, EDGES[edges], trust, SENSITIVITY, Spend(0.04), np.ones(6))
-
-
-def price_for(mechanism, curious):
-    """What the worst honest site really pays, against who knows all secrets of some sites.
-
-    Measured on many rounds: what the curious know is subtracted from the messages, and the rest is
-    the noise that hides a move of one message.
-    """
-    noise = Overheard()
-    messages = mechanism.randomize(np.zeros((6, DRAWS)), noise)
-    if mechanism.trust.summed:
-        own = noise.drawn[0]
-        hidden = messages - mechanism.own_noise_scales[0] * own[curious].sum(axis=0)
-        return SENSITIVITY**2 / hidden.var()
-    if mechanism.trust.source == "pairwise":
-        scale = mechanism.trust.ratio * mechanism.own_noise_scales[0]
-        for (i, j), mask in zip(mechanism.edges.tolist(), noise.drawn[1], strict=True):
-            if i in curious or j in curious:
-                messages[i] -= scale * mask
-                messages[j] += scale * mask
-    honest = np.setdiff1d(np.arange(6), curious)
-    inverse = np.linalg.inv(np.cov(messages[honest]))
-    return SENSITIVITY**2 * inverse.diagonal().max()
-
-
-def sites_pay_for_what_their_messages_tell(source, colluders=0, edges=""):
-    """No site pays less than what its messages tell the adversary that is named."""
-    mechanism = made(source, colluders, edges)
-    charged = [(e.sensitivity / e.noise_scale) ** 2 for e in mechanism.event("q")]
-    true = max(price_for(mechanism, list(range(k, k + colluders))) for k in range(6 - colluders))
-    # The variance of 20,000 draws is known to 1 %.
-    assert min(charged) >= 0.95 * true, f"charged {min(charged):.3g} for {true:.3g}"
-
-
-def sites_draw_noise_of_their_own():
-    messages = made("local").randomize(np.zeros((6, DRAWS)), Overheard())
-    off = np.corrcoef(messages)[~np.eye(6, dtype=bool)]
-    assert np.abs(off).max() < 0.05, "noise is shared between sites"
-
-
-def masks_cancel(edges):
-    """The sum of the messages of those that are left has the noise of those that are left."""
-    mechanism = made("pairwise", 1, edges)
-    messages = mechanism.randomize(np.zeros((6, DRAWS)), Overheard())
-    own = sqrt(6) * mechanism.own_noise_scales[0]
-    assert messages.sum(axis=0).std() < 1.05 * own, "a mask is left in the sum"
-
-
-def exposure_of_unnamed_pairs_is_that_of_all_pairs():
-    """Own noise of pairs is the same whether they are listed or meant."""
-    found = [made("pairwise", 2, edges).own_noise_scales for edges in ("", "pairs")]
-    np.testing.assert_allclose(*found, rtol=1e-9)
 
 
 def each_site_is_charged_for_each_round(**options):
@@ -334,9 +274,10 @@ def with_own(factor):
 
 
 def left_mask(honest, self, shape, noise):
-    more = np.vstack([self.edges, [[0, 6]]])
-    grown = replace(self, edges=more, labels=(*LABELS, "g"))
-    return honest(grown, (7, *shape[1:]), noise)[:6]
+    n = len(self.labels)
+    more = np.vstack([self.edges, [[0, n]]])
+    grown = replace(self, edges=more, labels=(*self.labels, "one more"))
+    return honest(grown, (n + 1, *shape[1:]), noise)[:n]
 
 
 def noise_on_arrival(honest, self, request, amounts):
@@ -396,22 +337,25 @@ def _encoded(parameters, encode, y):
     return encode(y)
 
 
-PRICE = sites_pay_for_what_their_messages_tell
 ROUND = each_site_is_charged_for_each_round
-CHARGED = "charged"
 DRAWN = test_several_blocks.test_a_message_is_that_of_the_rows_of_the_site_that_are_drawn
+RING, PAIRS = noise_of_sites.RING, noise_of_sites.PAIRS
+COVARIANCE = noise_of_sites.test_pairwise_messages_have_the_covariance_of_own_noise_and_masks
+OWN = noise_of_sites.test_own_noise_of_pairs_is_what_the_exposure_allows
+SUMS = noise_of_sites.test_sums_have_the_noise_that_honest_sites_need
 BUGS = (
     # Noise.
-    *(Bug(f"a tenth of the noise of sites ({source})", {"SiteNoise.randomize": lambda honest, self, v, noise: honest(self, v, noise) / 10}, partial(PRICE, source, 0, edges), CHARGED) for source, edges in (("pairwise", "ring"), ("secure_sum", ""))),
-    *(Bug(f"masks that count colluders as honest ({edges})", {"site_noise.exposure": lambda honest, n, pairs, ratio, colluders: honest(n, pairs, ratio, 0)}, partial(PRICE, "pairwise", 2, edges), CHARGED) for edges in ("pairs",)),
-    Bug("masks that count a colluder as honest (ring)", {"site_noise.exposure": lambda honest, n, pairs, ratio, colluders: honest(n, pairs, ratio, 0)}, partial(PRICE, "pairwise", 1, "ring"), CHARGED),
-    Bug("masks of all pairs that count colluders as honest", {"site_noise.exposure_of_all_pairs": lambda honest, n, ratio: honest(6, ratio)}, exposure_of_unnamed_pairs_is_that_of_all_pairs),
-    Bug("noise of colluders counted on", {"SiteNoise.calibrated": with_own(lambda trust: sqrt((6 - trust.colluders) / 6))}, partial(PRICE, "secure_sum", 2), CHARGED),
-    Bug("the noise of one curator split among sites that publish", {"SiteNoise.randomize": lambda _, self, v, noise: v + self.noise_scales[0] / sqrt(6) * noise.normal(v.shape)}, partial(PRICE, "local"), CHARGED),
-    Bug("half the noise in the final model", {"SiteNoise.calibrated": with_own(lambda trust: 0.5)}, partial(PRICE, "final_model"), CHARGED),
-    Bug("noise shared between sites", {"SiteNoise.randomize": lambda _, self, v, noise: v + self.noise_scales[:, None] * noise.normal(v.shape[1:])}, sites_draw_noise_of_their_own, "shared between sites"),
-    *(Bug(f"a mask of a dropped site that is left ({edges})", {"SiteNoise.masks": left_mask}, partial(masks_cancel, edges), "a mask is left") for edges in ("ring", "pairs")),
-    Bug("amplification written on the receipt", {"SiteNoise.event": lambda honest, self, query: tuple(replace(e, sensitivity=0.3 * e.sensitivity) for e in honest(self, query))}, partial(PRICE, "local"), CHARGED),
+    Bug("a tenth of the noise of sites (pairwise)", {"SiteNoise.randomize": lambda honest, self, v, noise: honest(self, v, noise) / 10}, partial(COVARIANCE, RING)),
+    Bug("a tenth of the noise of sites (secure_sum)", {"SiteNoise.randomize": lambda honest, self, v, noise: honest(self, v, noise) / 10}, partial(SUMS, "secure_sum", 0, 1.0)),
+    Bug("masks that count colluders as honest (pairs)", {"site_noise.exposure": lambda honest, n, pairs, ratio, colluders: honest(n, pairs, ratio, 0)}, partial(OWN, colluders=2, edges=PAIRS)),
+    Bug("masks that count a colluder as honest (ring)", {"site_noise.exposure": lambda honest, n, pairs, ratio, colluders: honest(n, pairs, ratio, 0)}, partial(OWN, colluders=1, edges=RING)),
+    Bug("masks of all pairs that count colluders as honest", {"site_noise.exposure_of_all_pairs": lambda honest, n, ratio: honest(6, ratio)}, partial(OWN, colluders=2, edges=None)),
+    Bug("noise of colluders counted on", {"SiteNoise.calibrated": with_own(lambda trust: sqrt((6 - trust.colluders) / 6))}, partial(SUMS, "secure_sum", 2, sqrt(5 / 3))),
+    Bug("the noise of one curator split among sites that publish", {"SiteNoise.randomize": lambda _, self, v, noise: v + self.noise_scales[0] / sqrt(6) * noise.normal(v.shape)}, noise_of_sites.test_local_noise_is_calibrated_for_each_site),
+    Bug("half the noise in the final model", {"SiteNoise.calibrated": with_own(lambda trust: 0.5)}, partial(SUMS, "final_model", 0, 1.0)),
+    Bug("noise shared between sites", {"SiteNoise.randomize": lambda _, self, v, noise: v + self.noise_scales[:, None] * noise.normal(v.shape[1:])}, partial(COVARIANCE, None)),
+    *(Bug(f"a mask of a dropped site that is left ({name})", {"SiteNoise.masks": left_mask}, partial(COVARIANCE, edges)) for name, edges in (("ring", RING), ("pairs", PAIRS))),
+    Bug("amplification written on the receipt", {"SiteNoise.event": lambda honest, self, query: tuple(replace(e, sensitivity=0.3 * e.sensitivity) for e in honest(self, query))}, partial(noise_of_sites.test_each_site_has_an_event_that_says_whom_it_trusts, "local")),
     # Accounts.
     Bug("a charge missing for one site", {"SiteNoise.event": lambda honest, self, query: honest(self, query)[:-1]}, ROUND, "without being charged"),
     Bug("a charge missing for one active site", {"SiteNoise.event": lambda honest, self, query: honest(self, query)[:-1]}, partial(ROUND, activation=0.3), "without being charged", nightly=True),

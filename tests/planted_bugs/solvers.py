@@ -7,16 +7,18 @@ from math import inf
 
 import numpy as np
 import test_every_event as of_events
-from estimators import test_pure_epsilon
+import test_every_solver
+from estimators import test_optimum, test_pure_epsilon, test_sample_weight
 from planted_bugs.bug import Bug, Value, gives
 from planted_bugs.noise import seeded
 from privacy import test_perturbation
 from privacy.mechanisms import test_pure_slope
 from privacy.queries import test_perturbed_minimum as perturbed_minima
 from privacy.queries import test_pure_minimum as pure_minima
-from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.linear_model import LogisticRegression
+from tasks_for_solvers import TASKS
 
-from skdp import DPLinearRegression, DPLogisticRegression, DPSVMClassifier
+from skdp import DPLinearRegression, DPLogisticRegression
 from skdp.privacy import Adjacency, PrivateOracle
 from skdp.privacy.accounting import (
     Budget,
@@ -34,7 +36,7 @@ from skdp.problem.constraints import L1Ball, L2Ball
 from skdp.problem.losses import HuberisedHinge, Logistic, Loss
 from skdp.problem.mirror_maps import Entropy
 from skdp.problem.penalties import ElasticNet
-from skdp.solvers import GD, AccMD, AdaptiveGD, FrankWolfe
+from skdp.solvers import GD, AccMD, FrankWolfe
 from skdp.testing import RecordingOracle, Transcript, exact_fit
 
 N, D = 50, 6
@@ -77,13 +79,6 @@ def answers_depend_on_the_noise():
     assert not np.any(found[0] == found[1]), "the answer does not depend on the noise"
 
 
-def the_budget_is_met():
-    ledger = Ledger(1.0, 1e-5)
-    oracle = oracle_for(BALL, DenseRows(X, Y), seeded(), ledger)
-    AdaptiveGD(steps=20).solve(BALL, oracle, None)
-    assert ledger.total >= (1 - 1e-9) * ledger.limit, "part of the budget was not used"
-
-
 def mirror_maps_lead_back():
     mirror, w = Entropy(2.0, signed=True), np.array([0.5, -0.2, 0.0])
     assert np.allclose(mirror.primal(mirror.dual(w)), w), "the way back misses the point"
@@ -108,31 +103,6 @@ def frank_wolfe_pays_for_every_choice_and_learns_an_index():
 
 
 # Optima.
-
-
-def svm_minimises_its_objective():
-    """C times the sum of losses plus half the squared norm has slope zero at the solution."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(80, 2))
-    y = (X[:, 0] + rng.normal(size=80) > 0).astype(int)
-    precise = GD(steps=800, total_step_size=8000.0, clip=1.0, momentum=0.9, average=0.05)
-    facts = {"classes": [0, 1], "data_norm": 4.0, "fit_intercept": False, "precondition": None}
-    model = DPSVMClassifier(C=0.2, loss="huberised_hinge", solver=precise, **facts)
-    exact_fit(model, X, y)
-    d = HuberisedHinge().derivative(y, X @ model.coef_[0])
-    assert np.abs(model.coef_[0] + 0.2 * X.T @ d).max() < 1e-3
-
-
-def weighted_ridge_is_that_of_scikit_learn():
-    rng = np.random.default_rng(0)
-    X, weights = rng.normal(size=(60, 3)) / 2, rng.uniform(size=60)
-    y, norm = X @ [1.0, -2.0, 0.5], float(np.linalg.norm(X, axis=1).max())
-    precise = GD(steps=500, total_step_size=3000.0, clip=10.0, momentum=0.9, average=0.05)
-    bounds = {"data_norm": norm, "target_bounds": (-4.0, 4.0), "max_weight": 2.0}
-    model = DPLinearRegression(epsilon=1e4, alpha=1.0, solver=precise, **bounds)
-    exact_fit(model, X, y, sample_weight=2 * weights)
-    best = Ridge(alpha=1.0).fit(X, y, 2 * weights)
-    np.testing.assert_allclose(model.coef_, best.coef_, atol=1e-3)
 
 
 def clipping_does_not_undo_class_weights():
@@ -260,6 +230,7 @@ NEAR = test_perturbation.test_minimisers_are_no_further_apart_than_claimed
 PURELY = pure_minima.test_no_outcome_is_likelier_than_claimed_and_the_claim_is_tight
 LENGTHS = partial(test_pure_slope.test_lengths_follow_the_gamma_law_and_directions_are_even, 2)
 CORNERED, RESIDUALS = partial(NEAR, "a sharp corner", 0.3), partial(PURELY, "residuals", 1.0)
+WEIGHTED = partial(test_sample_weight.test_linear_regression_is_that_of_scikit_learn, 5.0, 2.0)
 BUGS = (
     Bug("standard errors without the noise of privacy", {"OneStep._uncertainty": without("noise"), "OneStep._draws": lambda honest, self, *args: np.zeros_like(honest(self, *args))}, standard_errors_are_as_large_as_the_spread_of_fits, "too small"),
     Bug("long rows that are shortened beside their targets", {"score_and_curvature.weighed_block": shortened}, long_rows_leave_the_coefficients_of_a_linear_mean),
@@ -288,14 +259,14 @@ BUGS = (
     Bug("Gaussian noise at a delta of zero", {"PureDP.gaussian": Value(True), "Solver.check_pure": gives(None)}, partial(test_pure_epsilon.test_solvers_with_gaussian_noise_are_refused, "gd"), "DID NOT RAISE"),
     # Descent.
     Bug("an exact gradient as the paper prints it", {"AccMD.solve": printed}, answers_depend_on_the_noise, "does not depend on the noise"),
-    Bug("a part of the budget that is left unused", {"Oracle.budget": lambda honest, self: Budget(0.5 * honest(self).amount)}, the_budget_is_met, "not used"),
+    Bug("a part of the budget that is left unused", {"Oracle.budget": lambda honest, self: Budget(0.5 * honest(self).amount)}, partial(test_every_solver.test_uses_nearly_all_of_the_budget_and_never_more, "adaptive_gd", TASKS["logistic"], 1.0)),
     Bug("a mirror map without its normaliser", {"Entropy._normaliser": lambda _, u: 2.0 * u.size}, mirror_maps_lead_back, "misses the point"),
     Bug("a step of Frank-Wolfe that is not charged", {"Ledger.charge": charged_first_only}, frank_wolfe_pays_for_every_choice_and_learns_an_index, "not charged"),
     Bug("scores that are published with a choice", {"GumbelMechanism.randomize": with_score}, frank_wolfe_pays_for_every_choice_and_learns_an_index, "published"),
     # Optima.
-    Bug("a penalty by another number than that of rows", {"classification.ElasticNet": lambda _, alpha, ratio: ElasticNet(2 * alpha, ratio)}, svm_minimises_its_objective),
-    Bug("a penalty that is not divided by the bound on weights", {"PrivateLinearModel._stated": lambda _, self, n, bounds, *, sparse, weighted: replace(self._problem(n, bounds), sparse=sparse)}, weighted_ridge_is_that_of_scikit_learn),
-    Bug("weights that a query forgets", {"GradientQuery.weighted": lambda _, self, block, r: r}, weighted_ridge_is_that_of_scikit_learn),
+    Bug("a penalty by another number than that of rows", {"classification.ElasticNet": lambda _, alpha, ratio: ElasticNet(2 * alpha, ratio)}, partial(test_optimum.test_support_vector_machine_with_huberised_hinge, 1.0)),
+    Bug("a penalty that is not divided by the bound on weights", {"PrivateLinearModel._stated": lambda _, self, n, bounds, *, sparse, weighted: replace(self._problem(n, bounds), sparse=sparse)}, WEIGHTED),
+    Bug("weights that a query forgets", {"GradientQuery.weighted": lambda _, self, block, r: r}, WEIGHTED),
     Bug("class weights that are undone by the clip", {"GradientQuery.of_block": weakened}, clipping_does_not_undo_class_weights),
     Bug("numerical accidents of rows that are told", {"PrivateOracle._release": told_accidents, "lock.strict_checks": unguarded, "threads._total_of_run": lambda _, kernel, run: total(kernel(block, None) for block in run)}, no_accident_of_a_row_is_told, "was told"),
     Bug("settings of floating point that reach fits", {"lock.strict_checks": unguarded}, no_setting_of_numpy_fails_a_fit, "failed a fit"),

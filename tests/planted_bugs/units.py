@@ -14,13 +14,13 @@ from planted_bugs.bug import TOO_FAR, Bug, Value, gives, refused
 from privacy import test_composition
 from privacy import test_privacy_units as of_units
 from privacy.queries import test_minimum_of_people as of_minima
+from remote import test_site
 
 from skdp import DPContextualBandit, DPLogisticRegression
 from skdp.privacy import Adjacency
-from skdp.privacy.accounting import PureDP
+from skdp.privacy.accounting import PerturbedGaussianDP, PureDP
 from skdp.privacy.queries import (
     GradientQuery,
-    SiteRequest,
 )
 from skdp.privacy.rows import (
     ChunkedRows,
@@ -33,7 +33,6 @@ from skdp.privacy.rows import (
 from skdp.problem import Problem, RowBounds
 from skdp.problem.losses import Logistic
 from skdp.solvers import GD
-from skdp.testing import record_fit, replay_fit
 
 TAKEN = {kind.name: kind for kind in EXAMPLES if kind.takes_units}
 # Sums over rows of samples need units that are drawn; of weights there are none to differ by.
@@ -55,18 +54,6 @@ def people(seed=0):
     labels = np.repeat(np.arange(PEOPLE), rng.integers(1, 6, PEOPLE))
     X = rng.normal(size=(len(labels), 2))
     return X, (X[:, 0] > 0) * 1, labels
-
-
-def the_number_of_rows_is_told_by_nothing():
-    """One person has another number of rows, and the answers are the same."""
-    X, y, labels = people()
-    model = DPLogisticRegression(**OPTIONS)
-    transcript = record_fit(model, X, y, privacy_unit=labels)
-    first = {name: value for name, value in vars(model).items() if name.endswith("_")}
-    more = np.append(np.arange(len(y)), np.full(30, 5))
-    replay_fit(model, X[more], y[more], transcript, privacy_unit=labels[more])
-    for name, value in first.items():
-        np.testing.assert_array_equal(getattr(model, name), value, err_msg=name)
 
 
 def moves_within_the_sensitivity(query, answers, slack=1e-6):
@@ -200,35 +187,6 @@ def a_source_that_changes_is_stopped():
         rows.sum(lambda raw: np.zeros(1))
 
 
-def a_person_moves_the_message_of_a_site_within_the_sensitivity():
-    from sites_on_workers import Direct
-
-    def load(label, side=1.0, more=60):
-        labels = np.repeat(np.arange(3), (more, 5, 7))
-        X = np.where(labels == 0, side, 0.5)[:, None] * [1.0, 0.0]
-        return X, np.zeros(len(X)), labels
-
-    problem = Problem(Logistic(), 9, 2, RowBounds(1.0))
-    messages = []
-    for of in (load, lambda label: load(label, -1.0, 90)):
-        rows = Direct(of=of, epsilon=1e9).opened(epsilon=1e9)
-        request = SiteRequest(problem, rows.sites, np.array([0]), np.zeros((1, 2)))
-        messages.append(rows.messages(request, np.array([1e9])))
-    moves_within_the_sensitivity(request, messages, 1e-3)
-
-
-def minimisers_proved_for_rows_are_refused():
-    """By a solver that does not know that it is people who are protected."""
-    X, y, labels = people()
-    model = DPLogisticRegression(**OPTIONS, solver="objective_perturbation")
-    try:
-        model.fit(X, y, privacy_unit=labels)
-    except (TypeError, ValueError):
-        return
-    (event,) = (e for e in model.privacy_ledger_ if e.query == "perturbed_minimum")
-    assert event.of_units, "people are protected like rows"
-
-
 def rows_alike_count_together():
     """A difference of gradients, whose public centre is taken off once a person."""
     example: Example = EXAMPLES[TAKEN["gradient_difference"]][1][0]
@@ -331,13 +289,13 @@ PLACES = partial(
 BUGS = (
     *(Bug(f"a person with fifty rows counts as fifty ({name})", {"RawBlock.bounded_weights": every_row_whole}, partial(a_person_with_fifty_rows_moves_within_the_sensitivity, name), TOO_FAR, nightly=name not in IN_THE_DEFAULT_RUN) for name in BY_NAME if name not in ("column_moments", "metric_means", "score_moments")),
     *(Bug(f"moments that count all rows alike ({name})", {"UnitMoments.of_scaled": lambda honest, self, u, shares=None: honest(self, u)}, partial(a_person_with_fifty_rows_moves_within_the_sensitivity, name), TOO_FAR, nightly=name == "metric_means") for name in ("column_moments", "metric_means")),
-    Bug("a number of rows in place of that of people", {"ResidentRows.__init__": counts_rows}, the_number_of_rows_is_told_by_nothing),
+    Bug("a number of rows in place of that of people", {"ResidentRows.__init__": counts_rows}, partial(test_privacy_unit.test_all_that_is_published_follows_from_answers_whatever_the_number_of_rows, "logistic", 10)),
     Bug("a block that shares a person's weight among its own rows", {"ResidentRows._block": shared_within_a_block}, IN_BLOCKS, TOO_FAR),
     Bug("samples of rows in place of people", {"ResidentRows._block": rows_one_by_one}, of_units.test_a_sample_is_one_of_people),
     Bug("scores that depend on the place of a row", {"bounded_rows.by_row": added_up_by_place}, partial(PLACES, mapped=False)),
     Bug("lengths that depend on the place of a row", {"mapped.by_row": added_up_by_place}, partial(PLACES, mapped=True)),
     Bug("a receipt that does not say what it is about", {"PrivateLinearModel._publish_receipt": lambda honest, self: (honest(self), vars(self).pop("privacy_unit_"))}, test_privacy_unit.test_no_total_is_one_of_people_and_of_rows),
-    Bug("a minimiser that is proved for rows taken for people", {"PerturbedMinimumQuery.holds_for_units": Value(True), "PerturbedGaussianDP.for_units": lambda honest, self: self}, minimisers_proved_for_rows_are_refused),
+    Bug("a minimiser that is proved for rows taken for people", {"PerturbedMinimumQuery.holds_for_units": Value(True), "PerturbedGaussianDP.for_units": lambda honest, self: self}, partial(of_minima.test_a_ledger_of_rows_reads_nobody, PerturbedGaussianDP())),
     Bug("a minimiser over passes at which rows of people weigh differently", {"ChunkedRows.steady": Value(True)}, partial(test_units_in_parts.test_chunks_that_may_come_in_another_order_have_no_minimiser, PureDP(of_units=True))),
     Bug("the Jacobian of one row for a person", {"PerturbedMinimumQuery._rank": Value(1)}, partial(of_minima.test_the_jacobian_of_a_person_is_attained_and_is_more_than_that_of_a_row, 8)),
     Bug("the vertices of one row for a person", {"perturbation._log_sum": lambda honest, mu, offset, of_units: honest(mu, offset, False)}, partial(of_minima.test_the_bound_of_people_is_the_least_of_its_tangents, 0.3, 0.5)),
@@ -352,7 +310,7 @@ BUGS = (
     Bug("chunks that are used in the layout in which they come", {"chunked.rows_of_part": lambda honest, X, y, weights, units: DenseRows(X, y, weights, units)}, partial(test_units_in_parts.test_what_is_computed_of_a_row_does_not_tell_where_chunks_begin, 1)),
     Bug("a pass over rows of others that goes unnoticed", {"CountingPass.complete": Value(True)}, a_source_that_changes_is_stopped),
     Bug("scores of a person that are added up", {"RawBlock.bounded_weights": every_row_whole, "ScoreMomentsQuery._of_units": lambda _, self, sums: self._summed(sums)}, partial(a_person_with_fifty_rows_moves_within_the_sensitivity, "score_moments"), TOO_FAR),
-    Bug("a site at which each row of a person counts", {"RawBlock.bounded_weights": every_row_whole}, a_person_moves_the_message_of_a_site_within_the_sensitivity, TOO_FAR, needs="cloudpickle"),
+    Bug("a site at which each row of a person counts", {"RawBlock.bounded_weights": every_row_whole}, test_site.test_a_person_with_many_rows_moves_a_message_by_no_more_than_a_row, needs="cloudpickle"),
     Bug("a centre that is taken off for each row", {"ResidentRows.__init__": counts_rows}, rows_alike_count_together),
     Bug("means of people that are not clipped", {"GradientQuery.of_units": lambda _, self, sums: sums[:, :-1].sum(axis=0)}, partial(a_person_of_many_rows_moves_within_the_sensitivity, 2), TOO_FAR),
     Bug("a person who is clipped beyond the weight of one", {"GradientQuery.of_units": lambda honest, self, sums: 1.01 * honest(self, sums)}, partial(a_person_of_many_rows_moves_within_the_sensitivity, 2), TOO_FAR),
