@@ -8,7 +8,7 @@ from math import inf
 import numpy as np
 import test_every_event as of_events
 import test_every_solver
-from estimators import test_optimum, test_pure_epsilon, test_sample_weight
+from estimators import test_optimum, test_pure_epsilon
 from planted_bugs.bug import Bug, Value, gives
 from planted_bugs.noise import seeded
 from privacy import test_perturbation
@@ -230,7 +230,7 @@ NEAR = test_perturbation.test_minimisers_are_no_further_apart_than_claimed
 PURELY = pure_minima.test_no_outcome_is_likelier_than_claimed_and_the_claim_is_tight
 LENGTHS = partial(test_pure_slope.test_lengths_follow_the_gamma_law_and_directions_are_even, 2)
 CORNERED, RESIDUALS = partial(NEAR, "a sharp corner", 0.3), partial(PURELY, "residuals", 1.0)
-WEIGHTED = partial(test_sample_weight.test_linear_regression_is_that_of_scikit_learn, 5.0, 2.0)
+WEIGHTED = partial(test_optimum.test_linear_regression, {"alpha": 5.0}, (-20.0, 40.0), 2.0)
 BUGS = (
     Bug("standard errors without the noise of privacy", {"OneStep._uncertainty": without("noise"), "OneStep._draws": lambda honest, self, *args: np.zeros_like(honest(self, *args))}, standard_errors_are_as_large_as_the_spread_of_fits, "too small"),
     Bug("long rows that are shortened beside their targets", {"score_and_curvature.weighed_block": shortened}, long_rows_leave_the_coefficients_of_a_linear_mean),
