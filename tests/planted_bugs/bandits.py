@@ -8,7 +8,8 @@ from functools import partial
 import numpy as np
 import pytest
 import sessions_of_bandits
-from planted_bugs.bug import Bug, gives
+from planted_bugs.bug import Bug, gives, patching
+from privacy.arms import test_joint_sensitivity as joint
 from sessions_of_bandits import (
     CLIP,
     NORM,
@@ -16,14 +17,12 @@ from sessions_of_bandits import (
     D,
     K,
     T,
-    at_the_bound,
     moves,
     opened,
     price,
     price_of_streams,
     replaced,
     stream,
-    worst,
 )
 
 from skdp.bandit.policies import FTRLPolicy
@@ -55,13 +54,6 @@ def a_changed_arm_costs_no_more_than_was_paid(i=3):
         patch.setattr(sessions_of_bandits, "weights", weights)
         moved = moves("steps", (X, arms, y), i, X[i], 1, 0.0)
         assert price("steps", moved) <= 1, "a changed arm costs more"
-
-
-def a_replaced_user_costs_no_more_than_was_paid(name):
-    """The worst pair of users."""
-    with pytest.MonkeyPatch.context() as patch:
-        at_the_bound(patch)
-        assert worst(name, 0, (0, 0)) <= 1 + MARGIN, "a replaced user costs more"
 
 
 def wild_rewards_cost_no_more_than_was_paid():
@@ -155,7 +147,8 @@ def kept(honest, self):
 
 
 ONE_SIDE = {"Adjacency.of_sum": lambda _, self, bound: bound}
-NEEDED, COSTS = noise_is_what_the_worst_pair_needs, a_replaced_user_costs_no_more_than_was_paid
+NEEDED = noise_is_what_the_worst_pair_needs
+COSTS = partial(patching, joint.test_the_bound_is_attained_when_the_arm_stays)
 HALF = r"standard deviation 0\.(4[4-9]|5)"
 BUGS = (
     Bug("the synthetic row of an arm that is not pulled forgotten", {"StepSession._release": without_synthetic_rows}, a_changed_arm_costs_no_more_than_was_paid, "costs more"),
@@ -167,7 +160,7 @@ BUGS = (
     Bug("a user who is a row in the streams of all arms", {"ArmStreams._sums": fed_to_all}, a_user_of_streams_costs_no_more_than_was_paid, "costs more"),
     Bug("half the noise on moments", {"PrefixNoise.next": lambda honest, self: honest(self) / 2}, partial(answers_have_the_noise_of_their_mechanism, moments_have_the_noise_that_is_named), HALF),
     Bug("half the noise on gradients of arms", {"GradientSession._release": lambda honest, self, sums: honest(self, sums) / 2}, partial(answers_have_the_noise_of_their_mechanism, gradients_have_the_noise_that_is_named), HALF),
-    *(Bug(f"a user who is counted twice ({name})", {f"{session}._keep": twice}, partial(COSTS, name), "costs more") for session, name in (("MomentSession", "moments"), ("GradientSession", "gradients"), ("SelectionSession", "vertices"))),
-    Bug("users who stay for the next block", {"ArmSession._forget_block": kept}, partial(COSTS, "gradients"), "costs more"),
+    *(Bug(f"a user who is counted twice ({name})", {f"{session}._keep": twice}, partial(COSTS, name)) for session, name in (("MomentSession", "moments"), ("GradientSession", "gradients"), ("SelectionSession", "vertices"))),
+    Bug("users who stay for the next block", {"ArmSession._forget_block": kept}, partial(COSTS, "gradients")),
     Bug("rewards that are not clipped", {"numpy.clip": lambda _, values, low, high, out=None: values}, wild_rewards_cost_no_more_than_was_paid, "costs more"),
 )  # fmt: skip

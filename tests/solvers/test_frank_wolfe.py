@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.linear_model import Lasso
 from sklearn.preprocessing import normalize
-from tasks_for_solvers import TASKS, D, N
+from tasks_for_solvers import TASKS, D
 
 from skdp import DPLassoRegressor, DPLinearRegression, DPLogisticRegression, DPSVMClassifier
 from skdp.privacy import Adjacency, PrivateOracle, SeededNoise
@@ -19,7 +19,6 @@ from skdp.privacy.rows import DenseRows, SparseRows
 from skdp.problem import Problem, RowBounds, TargetBounds
 from skdp.problem.constraints import (
     Box,
-    Constraint,
     L1Ball,
     L2Ball,
     LpBall,
@@ -357,9 +356,3 @@ def test_an_exact_fit_takes_the_best_vertex():
     )
     exact_fit(model, X, y)
     assert np.flatnonzero(model.coef_[0]).tolist() == [700]
-
-
-def test_every_kind_of_bounded_set_is_tried():
-    assert {type(c) for c in SETS} == {L1Ball, Simplex, L2Ball, LpBall, Box}
-    assert all(isinstance(c, Constraint) for c in SETS)
-    assert N > D

@@ -40,13 +40,6 @@ def small_problem(loss, n=40, d=2):
     return Problem(loss, n, d, RowBounds(1.0, 0.0, target)), X, y
 
 
-def test_number_of_gradients_is_the_number_of_steps():
-    problem, X, y = small_problem(Logistic())
-    solution, receipt = solve(GD(steps=7), problem, X, y)
-    assert solution.n_iter == 7
-    assert [(e.query, e.count) for e in receipt] == [("gradient", 7)]
-
-
 def prices(receipt):
     return [(e.sensitivity / e.noise_scale) ** 2 for e in receipt for _ in range(e.count)]
 
@@ -79,13 +72,6 @@ def test_shares_given_as_numbers_set_the_number_of_steps():
         )
     whole, _ = solve(GD(schedule=(1, 1, 1)), problem, X, y)
     np.testing.assert_array_equal(whole.w, solve(GD(steps=3), problem, X, y)[0].w)
-
-
-@pytest.mark.parametrize("clip", [0.1, 0.5, 3.0])
-def test_sensitivity_is_twice_the_clip_over_n(clip):
-    problem, X, y = small_problem(Squared())
-    _, (event,) = solve(GD(steps=5, clip=clip), problem, X, y)
-    assert event.sensitivity == pytest.approx(2 * clip / len(X), rel=1e-4)
 
 
 def test_clip_beyond_the_lipschitz_constant_changes_nothing():
