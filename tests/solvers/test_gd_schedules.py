@@ -83,7 +83,7 @@ def test_shares_by_the_influence_along_all_axes_are_the_best_of_all():
     kept = (1 - STEP * HESSIAN) ** (2 * np.arange(STEPS - 1, -1, -1)[:, None])
     influence = kept @ HESSIAN
     # The largest axis is forgotten within a step; a floor keeps shares positive.
-    best = predicted(schedules.from_influence(influence + 1e-30))
+    best = predicted(schedules.custom(np.sqrt(influence + 1e-30)))
     assert best <= predicted(schedules.exponential(STEPS, DECAY))
     rng = np.random.default_rng(0)
     for _ in range(50):
