@@ -112,14 +112,16 @@ class Polytope(Constraint, ABC):
 class _OfRadius(Constraint, ABC):
     """A set that is proportional to its radius, positive and finite."""
 
+    _advice: ClassVar[str] = "use Unconstrained for no bound"
+
     radius: float
 
     def __post_init__(self) -> None:
         settle_numbers(self)
         if not 0 < self.radius < inf:
             raise ValueError(
-                f"{type(self).__name__} needs a radius in (0, inf), got {self.radius}; use "
-                "Unconstrained for no bound."
+                f"{type(self).__name__} needs a radius in (0, inf), got {self.radius}; "
+                f"{self._advice}."
             )
 
     def scaled(self, factor: float) -> Self:
@@ -308,7 +310,7 @@ def lp_norm(w: np.ndarray, p: float) -> float:
 
 
 @dataclass(frozen=True)
-class Simplex(Polytope):
+class Simplex(_OfRadius, Polytope):
     """Non-negative weights that sum to ``radius``.
 
     With d entries it has d vertices: vertex j is ``radius e_j``.
@@ -319,17 +321,10 @@ class Simplex(Polytope):
         The sum, positive and finite.
     """
 
-    radius: float = 1.0
-
+    _advice: ClassVar[str] = "radius=1 gives probabilities"
     axis_vertices: ClassVar[bool] = True
 
-    def __post_init__(self) -> None:
-        settle_numbers(self)
-        if not 0 < self.radius < inf:
-            raise ValueError(
-                f"Simplex needs a radius in (0, inf), got {self.radius}; radius=1 gives "
-                "probabilities."
-            )
+    radius: float = 1.0
 
     def project(self, w: np.ndarray) -> np.ndarray:
         """``max(w - theta, 0)``, theta being such that the entries sum to the radius.
@@ -355,9 +350,6 @@ class Simplex(Polytope):
     def diameter(self, n_features: int) -> float:
         """Distance of two vertices; zero if there is only one."""
         return sqrt(2.0) * self.radius if n_features > 1 else 0.0
-
-    def scaled(self, factor: float) -> Self:
-        return type(self)(self.radius * factor)
 
     def n_vertices(self, n_features: int) -> int:
         """One an entry."""
