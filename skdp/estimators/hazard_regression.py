@@ -317,7 +317,6 @@ class DPHazardRegressor(WithInference, RegressorMixin, PrivateLinearModel):
         return signed_times(type(self).__name__, y)
 
     def _prepare_targets(self, y: np.ndarray | None) -> Callable[[np.ndarray], np.ndarray]:
-        del y
         self._cut_points()
         return partial(as_numbers, type(self).__name__)
 

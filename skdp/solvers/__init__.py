@@ -8,7 +8,7 @@ from .batch_solvers import BATCH_SOLVERS, batch_kind_of
 from .blocks import Blocks, within_a_block
 from .dda import DDA, DualNodes
 from .descent import Descent, TailMean
-from .descent_rules import DescentRule
+from .descent_rules import DescentRule, DescentSolver
 from .dual_averaging import DualAveraging
 from .frank_wolfe import FrankWolfe, axis_vertices_of, steps_for
 from .ftrl import FTRL
@@ -42,6 +42,7 @@ __all__ = [
     "Course",
     "Descent",
     "DescentRule",
+    "DescentSolver",
     "DualAveraging",
     "DualNodes",
     "FrankWolfe",

@@ -81,7 +81,6 @@ class IterativeWhitening(Preconditioner):
         rng: np.random.Generator,
         known: RowMap | None,
     ) -> Problem:
-        del rng
         budget, bounds, p = oracle.budget, problem.bounds, problem.n_rows
         if known is None:
             if not self.acts(problem, budget.mu, known=False):
