@@ -74,18 +74,17 @@ def with_class_prior(problem: Problem, oracle: Oracle, *, balanced: bool) -> Pro
     counts = n / k + max(0.0, beyond) * away
     shares = np.maximum(counts, max(1.0, noise))
     shares /= shares.sum()
-    problem = replace(problem, class_shares=tuple(shares.tolist()))
-    weights = problem.class_weight
+    weights, w = problem.class_weight, problem.initial
     if balanced:
         raised = shares ** -(tuned.BALANCED_BY_WEIGHTS if _log_odds(problem) else 1.0)
         weights = tuple((raised / (shares @ raised)).tolist())
-        problem = replace(problem, class_weight=weights)
     # An earlier model knows better than the counts where to start.
-    if problem.initial is not None or not _in_log_odds(problem):
-        return problem
-    w = problem.start()
-    w[-1:] = _as_scores(np.log(shares * np.array(weights or 1.0))) / problem.bounds.intercept_value
-    return replace(problem, initial=w)
+    if w is None and _log_odds(problem) and min(weights or (1.0,)) > 0:
+        w = problem.start()
+        log_odds = _as_scores(np.log(shares * np.array(weights or 1.0)))
+        w[-1:] = log_odds / problem.bounds.intercept_value
+    known = tuple(shares.tolist())
+    return replace(problem, class_shares=known, class_weight=weights, initial=w)
 
 
 def asks_for_counts(problem: Problem, *, balanced: bool) -> bool:
