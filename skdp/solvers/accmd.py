@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import inf, isinf, sqrt
-from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval
 
 from ..problem.mirror_maps import Euclidean, MirrorMap, choose_mirror_map
 from ..problem.problem import Problem
-from ..validation import one_of
+from ..validation import interval, one_of
 from .base import Solution, Solver, name_of
 from .defaults import ACCMD as tuned
 from .descent_rules import DescentRule, descent_rule, largest_step
@@ -86,7 +84,7 @@ class AccMD(Solver):
     """
 
     hyperparameters: ClassVar[dict[str, list[Any]]] = {
-        "radius": [None, Interval(Real, 0, None, closed="neither")],
+        "radius": [None, interval(0, None, "neither")],
         "geometry": [one_of("auto", "euclidean")],
     }
 

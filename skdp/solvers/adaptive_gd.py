@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import ceil, isinf, log, sqrt
-from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-from sklearn.utils._param_validation import Interval
 
 from ..problem.problem import Problem
+from ..validation import count, interval
 from .base import Solution
 from .defaults import AdaptiveGD as tuned
 from .descent_rules import DescentRule, DescentSolver, largest_step
@@ -80,12 +79,12 @@ class AdaptiveGD(DescentSolver):
     """
 
     hyperparameters: ClassVar[dict[str, list[Any]]] = {
-        "fewest": [None, Interval(Integral, 1, None, closed="left")],
-        "noise": [None, Interval(Real, 0, None, closed="neither")],
-        "norm_share": [Interval(Real, 0, 1, closed="neither")],
-        "norms": [Interval(Integral, 1, None, closed="left")],
-        "step": [None, Interval(Real, 0, None, closed="neither")],
-        "average": [Interval(Real, 0, None, closed="both")],
+        "fewest": [None, count()],
+        "noise": [None, interval(0, None, "neither")],
+        "norm_share": [interval(0, 1, "neither")],
+        "norms": [count()],
+        "step": [None, interval(0, None, "neither")],
+        "average": [interval(0, None, "both")],
     }
 
     fewest: int | None = None

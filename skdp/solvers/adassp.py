@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import sqrt
-from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval
 
 from ..problem.problem import Problem
+from ..validation import interval
 from .base import Solution, Solver, refuse_all_but_ridge
 
 if TYPE_CHECKING:
@@ -58,8 +57,8 @@ class AdaSSP(Solver):
     """
 
     hyperparameters: ClassVar[dict[str, list[Any]]] = {
-        "floor": [Interval(Real, 0, 1e6, closed="right")],
-        "balance": [Interval(Real, 0, 1, closed="right")],
+        "floor": [interval(0, 1e6, "right")],
+        "balance": [interval(0, 1, "right")],
     }
 
     floor: float = 0.75

@@ -6,16 +6,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from math import isinf
-from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar, Self, final
 
 import numpy as np
-from sklearn.utils._param_validation import Interval
 
 from ..privacy.accounting.calculus import Calculus, GaussianDP
 from ..problem.losses import Loss, OneVsRest
 from ..problem.problem import Problem
-from ..validation import check_hyperparameters, shown
+from ..validation import check_hyperparameters, count, interval, shown
 
 if TYPE_CHECKING:
     from ..privacy.adjacency import Adjacency
@@ -23,12 +21,12 @@ if TYPE_CHECKING:
 
 # Ranges of hyperparameters that mean the same in all solvers that have them.
 _HYPERPARAMETERS: dict[str, list[Any]] = {
-    "steps": [None, Interval(Integral, 1, None, closed="left")],
-    "total_step_size": [None, Interval(Real, 0, None, closed="neither")],
-    "clip": [None, Interval(Real, 1e-50, None, closed="both")],
-    "momentum": [None, Interval(Real, 0, 1, closed="left")],
-    "average": [Interval(Real, 0, 1, closed="both")],
-    "batch_size": [None, Interval(Integral, 1, None, closed="left")],
+    "steps": [None, count()],
+    "total_step_size": [None, interval(0, None, "neither")],
+    "clip": [None, interval(1e-50, None, "both")],
+    "momentum": [None, interval(0, 1, "left")],
+    "average": [interval(0, 1, "both")],
+    "batch_size": [None, count()],
     "label_blind": [None, "boolean"],
 }
 

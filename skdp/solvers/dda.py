@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import ceil, isinf, sqrt
-from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from scipy.sparse import issparse
-from sklearn.utils._param_validation import Interval
 
 from ..federated import TOPOLOGIES, Adjacent, Mixing, Round, Topology, draw_rounds, most_activations
 from ..privacy.accounting.calculus import Calculus
 from ..privacy.mechanisms.site_masks import exposure, exposure_of_all_pairs
 from ..problem.problem import Problem
 from ..problem.sites import Sites
-from ..validation import one_of, shown
+from ..validation import count, interval, one_of, shown
 from .base import Solution, Solver
 from .defaults import DDA as tuned
 from .descent_rules import descent_rule
@@ -152,21 +150,21 @@ class DDA(Solver):
     federated: ClassVar[bool] = True
 
     hyperparameters: ClassVar[dict[str, list[Any]]] = {
-        "n_nodes": [None, Interval(Integral, 1, None, closed="left")],
+        "n_nodes": [None, count()],
         "noise": [one_of("local", "pairwise", "secure_sum", "central")],
         "adversary": [one_of("node", "final_model")],
-        "colluders": [None, Interval(Integral, 0, None, closed="left")],
-        "mask_ratio": [Interval(Real, 1e-3, 1e3, closed="both")],
-        "rounds": [None, Interval(Integral, 1, None, closed="left")],
-        "activation": [Interval(Real, 0, 1, closed="right")],
+        "colluders": [None, count(0)],
+        "mask_ratio": [interval(1e-3, 1e3, "both")],
+        "rounds": [None, count()],
+        "activation": [interval(0, 1, "right")],
         "schedule": [one_of("round_robin", "random", "edges")],
         "topology": [one_of(*TOPOLOGIES), Topology],
-        "gossip_steps": [Interval(Integral, 1, None, closed="left")],
-        "dropout": [Interval(Real, 0, 1, closed="left")],
-        "subsampling": [None, Interval(Real, 1e-12, 1, closed="both")],
+        "gossip_steps": [count()],
+        "dropout": [interval(0, 1, "left")],
+        "subsampling": [None, interval(1e-12, 1, "both")],
         "weights": [one_of("constant", "linear")],
-        "gamma": [None, Interval(Real, 0, None, closed="neither")],
-        "gamma_growth": [Interval(Real, 0, 1, closed="both")],
+        "gamma": [None, interval(0, None, "neither")],
+        "gamma_growth": [interval(0, 1, "both")],
     }
 
     n_nodes: int | None = None

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import ceil, isinf, log, sqrt
-from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from scipy.special import softmax
-from sklearn.utils._param_validation import Interval
 
 from ..problem.problem import Problem
+from ..validation import interval
 from .base import Solution, Solver
 from .defaults import DualAveraging as tuned
 from .descent import TailMean
@@ -83,9 +82,9 @@ class DualAveraging(Solver):
     descends: ClassVar[bool] = True
 
     hyperparameters: ClassVar[dict[str, list[Any]]] = {
-        "clip": [None, Interval(Real, 1e-50, None, closed="neither")],
-        "opening": [None, Interval(Real, 0, 1, closed="left")],
-        "threshold": [None, Interval(Real, 0, None, closed="left")],
+        "clip": [None, interval(1e-50, None, "neither")],
+        "opening": [None, interval(0, 1, "left")],
+        "threshold": [None, interval(0, None, "left")],
     }
 
     steps: int | None = None

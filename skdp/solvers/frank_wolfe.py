@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import ceil, isinf, log, sqrt
-from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval
 
 from ..privacy.accounting.calculus import Calculus, GaussianDP, ZeroConcentratedDP
 from ..problem.problem import Problem
-from ..validation import shown
+from ..validation import interval, shown
 from .base import Solution, name_of
 from .defaults import FrankWolfe as tuned
 from .online_frank_wolfe import (
@@ -112,7 +110,7 @@ class FrankWolfe(OnlineFrankWolfe):
     """
 
     hyperparameters: ClassVar[dict[str, list[Any]]] = {
-        "entry": [None, Interval(Real, 1e-50, 1, closed="right")],
+        "entry": [None, interval(1e-50, 1, "right")],
         **OnlineFrankWolfe.OF_STREAMS,
     }
 

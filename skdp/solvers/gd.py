@@ -5,15 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 from math import sqrt
-from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval
 
 from ..privacy.accounting.calculus import Calculus
 from ..problem.problem import Problem
-from ..validation import one_of
+from ..validation import interval, one_of
 from . import schedules
 from .base import Solution, name_of
 from .defaults import GD as tuned
@@ -113,7 +111,7 @@ class GD(DescentSolver):
 
     hyperparameters: ClassVar[dict[str, list[Any]]] = {
         "schedule": [one_of("exponential", "momentum", "uniform"), tuple, list],
-        "decay": [Interval(Real, 0, 1, closed="right")],
+        "decay": [interval(0, 1, "right")],
     }
 
     average: float = 0.5

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import sqrt
-from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval
 
 from ..privacy.accounting.calculus import Calculus, PerturbedGaussianDP
 from ..problem.losses import (
@@ -22,6 +20,7 @@ from ..problem.losses import (
     SquaredHinge,
 )
 from ..problem.problem import Problem
+from ..validation import interval
 from .base import Solution, Solver, name_of, refuse_all_but_ridge
 from .defaults import ObjectivePerturbation as tuned
 
@@ -96,8 +95,8 @@ class ObjectivePerturbation(Solver):
     two_classes: ClassVar[bool] = True
 
     hyperparameters: ClassVar[dict[str, list[Any]]] = {
-        "clip": [None, Interval(Real, 1e-50, 1e50, closed="both")],
-        "strength": [Interval(Real, 0, 1e50, closed="both")],
+        "clip": [None, interval(1e-50, 1e50, "both")],
+        "strength": [interval(0, 1e50, "both")],
     }
 
     clip: float | None = None

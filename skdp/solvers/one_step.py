@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import sqrt
-from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy.linalg import helmert
-from sklearn.utils._param_validation import Interval
 
 from ..exceptions import warn_user
 from ..problem.influence import InfluenceBounds
 from ..problem.losses import Hazard, Logistic, Poisson, Softmax
 from ..problem.problem import Problem
+from ..validation import count, interval
 from .base import Solution, Solver, Uncertainty, refuse_all_but_ridge
 from .defaults import OneStep as tuned
 from .preconditioning.class_frequencies import scores_at_start
@@ -86,8 +85,8 @@ class OneStep(Solver):
     infers: ClassVar[bool] = True
 
     hyperparameters: ClassVar[dict[str, list[Any]]] = {
-        "noise_ratio": [None, Interval(Real, 0, 1e3, closed="left")],
-        "draws": [Interval(Integral, 0, 10_000, closed="both")],
+        "noise_ratio": [None, interval(0, 1e3, "left")],
+        "draws": [count(0, 10_000)],
     }
 
     noise_ratio: float | None = None

@@ -5,14 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import repeat
 from math import ceil
-from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval
 
 from ..problem.problem import Problem
-from ..validation import one_of
+from ..validation import count, one_of
 from . import schedules
 from .base import Solution
 from .descent_rules import DescentSolver, largest_step
@@ -77,7 +75,7 @@ class PPM(DescentSolver):
     """
 
     hyperparameters: ClassVar[dict[str, list[Any]]] = {
-        "stages": [Interval(Integral, 1, None, closed="left")],
+        "stages": [count()],
         "schedule": [one_of("uniform"), tuple, list],
     }
 

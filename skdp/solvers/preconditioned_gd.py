@@ -7,13 +7,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 from math import ceil, inf, sqrt
-from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-from sklearn.utils._param_validation import Interval
 
 from ..problem.problem import Problem
+from ..validation import interval
 from .base import Solution, Solver, refuse_all_but_ridge
 from .defaults import PreconditionedGD as tuned
 from .descent import TailMean, clips_whole_units
@@ -103,7 +102,7 @@ class PreconditionedGD(Solver):
     descends: ClassVar[bool] = True
 
     hyperparameters: ClassVar[dict[str, list[Any]]] = {
-        "score_noise": [None, Interval(Real, 0, None, closed="neither")],
+        "score_noise": [None, interval(0, None, "neither")],
         "follows": ["boolean"],
     }
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import pi, sqrt
-from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from scipy.special import ndtr, ndtri
-from sklearn.utils._param_validation import Interval
 
 from ..problem.problem import Problem
+from ..validation import count
 from .base import Solution, Solver, name_of
 from .defaults import QuantileGD as tuned
 from .descent import TailMean
@@ -65,7 +64,7 @@ class QuantileGD(Solver):
     """
 
     hyperparameters: ClassVar[dict[str, list[Any]]] = {
-        "rounds": [Interval(Integral, 1, None, closed="left")],
+        "rounds": [count()],
     }
 
     rounds: int = 5

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import ceil, sqrt
-from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval
 
 from ..privacy.accounting.calculus import Calculus, GaussianDP, ZeroConcentratedDP
 from ..problem.bounds import RowBounds
 from ..problem.constraints import Unconstrained
 from ..problem.penalties import NoPenalty
 from ..problem.problem import Problem
-from ..validation import shown
+from ..validation import count, interval, shown
 from .base import Solution, Solver
 from .defaults import Screening as tuned
 from .gd import GD
@@ -87,9 +85,9 @@ class Screening(Solver):
     """
 
     hyperparameters: ClassVar[dict[str, list[Any]]] = {
-        "k": [None, Interval(Integral, 1, None, closed="left")],
-        "rounds": [Interval(Integral, 1, None, closed="left")],
-        "share": [Interval(Real, 0, 1, closed="neither")],
+        "k": [None, count()],
+        "rounds": [count()],
+        "share": [interval(0, 1, "neither")],
     }
 
     k: int | None = None

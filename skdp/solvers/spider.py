@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import ceil, hypot, inf, isinf, log, sqrt
-from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-from sklearn.utils._param_validation import Interval
 
 from ..exceptions import warn_user
 from ..problem.problem import Problem
+from ..validation import count, interval
 from .base import Solution, name_of
 from .descent import Descent
 from .descent_rules import DescentRule, DescentSolver
@@ -104,15 +103,15 @@ class Spider(DescentSolver):
     descends: ClassVar[bool] = True
 
     hyperparameters: ClassVar[dict[str, list[Any]]] = {
-        "kappa": [None, Interval(Real, 1, 2, closed="both")],
-        "gamma": [None, Interval(Real, 0, None, closed="neither")],
-        "initial_risk": [None, Interval(Real, 0, None, closed="neither")],
-        "failure": [Interval(Real, 0, 1, closed="neither")],
-        "first": [Interval(Integral, 1, None, closed="left")],
-        "longest": [Interval(Integral, 1, None, closed="left")],
-        "reach": [Interval(Real, 0, None, closed="both")],
-        "share": [Interval(Real, 0, 1, closed="neither")],
-        "stop": [Interval(Real, 0, 1, closed="neither")],
+        "kappa": [None, interval(1, 2, "both")],
+        "gamma": [None, interval(0, None, "neither")],
+        "initial_risk": [None, interval(0, None, "neither")],
+        "failure": [interval(0, 1, "neither")],
+        "first": [count()],
+        "longest": [count()],
+        "reach": [interval(0, None, "both")],
+        "share": [interval(0, 1, "neither")],
+        "stop": [interval(0, 1, "neither")],
     }
 
     average: float = 0.5

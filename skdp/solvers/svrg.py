@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import ceil, inf, isinf, sqrt
-from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval
 
 from ..privacy.accounting.calculus import Calculus, GaussianDP
 from ..problem.problem import Problem
-from ..validation import one_of
+from ..validation import count, interval, one_of
 from .base import Solution, name_of
 from .descent import Descent
 from .descent_rules import DescentSolver
@@ -119,11 +117,11 @@ class SVRG(DescentSolver):
     descends: ClassVar[bool] = True
 
     hyperparameters: ClassVar[dict[str, list[Any]]] = {
-        "inner": [Interval(Integral, 1, None, closed="left")],
-        "growth": [Interval(Real, 1, None, closed="left")],
-        "longest": [Interval(Integral, 1, None, closed="left")],
-        "reach": [Interval(Real, 0, None, closed="both")],
-        "share": [Interval(Real, 0, 1, closed="neither")],
+        "inner": [count()],
+        "growth": [interval(1, None, "left")],
+        "longest": [count()],
+        "reach": [interval(0, None, "both")],
+        "share": [interval(0, 1, "neither")],
         "snapshot": [one_of("average", "last")],
         "step": [one_of("bb", "constant")],
     }

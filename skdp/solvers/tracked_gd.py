@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import ceil, exp, log, sqrt
-from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-from sklearn.utils._param_validation import Interval
 
 from ..problem.problem import Problem
+from ..validation import interval
 from .base import Solution, Solver
 from .defaults import TrackedGD as tuned
 from .descent import TailMean, clips_whole_units
@@ -79,7 +78,7 @@ class TrackedGD(Solver):
     """
 
     hyperparameters: ClassVar[dict[str, list[Any]]] = {
-        "whole": [None, Interval(Real, 0, 1, closed="neither")],
+        "whole": [None, interval(0, 1, "neither")],
         "nearby": ["boolean"],
     }
 
