@@ -5,13 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from numbers import Real
 from typing import Any, ClassVar, NoReturn, final
 
 import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.linear_model import LinearRegression
-from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, check_non_negative, column_or_1d
 
 from ..privacy.rows.reading import redacted, strict_checks
@@ -23,7 +21,7 @@ from ..problem.problem import Problem
 from ..solvers import Solution, Solver
 from ..solvers.defaults import DefaultPenalty as tuned
 from ..solvers.preconditioning import Preconditioner
-from ..validation import REGRESSORS, keep_parameters, numbers_in, shown, with_advice
+from ..validation import REGRESSORS, interval, keep_parameters, numbers_in, shown, with_advice
 from .base import PrivateLinearModel, solvers_but
 from .concordance import concordance
 from .inference import WithInference
@@ -144,10 +142,10 @@ class DPHazardRegressor(WithInference, RegressorMixin, PrivateLinearModel):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **PrivateLinearModel._parameter_constraints,
-        "delta": [None, Interval(Real, 0, 1, closed="neither")],
-        "alpha": [None, Interval(Real, 0, None, closed="left")],
+        "delta": [None, interval(0, 1, "neither")],
+        "alpha": [None, interval(0, None, "left")],
         "times": [None, "array-like"],
-        "max_time": [None, Interval(Real, 1e-50, 1e50, closed="both")],
+        "max_time": [None, interval(1e-50, 1e50, "both")],
         "solver": solvers_but(
             *("adassp", "blocks", "dda", "dual_averaging", "frank_wolfe", "ftrl"),
             *(
@@ -322,13 +320,6 @@ class DPHazardRegressor(WithInference, RegressorMixin, PrivateLinearModel):
 
     def _encoder_of_stream(self, classes: Any, *, first: bool) -> NoReturn:
         raise NotImplementedError(f"{type(self).__name__} takes no streams.")
-
-    def _tell_classes(self, classes: Any) -> None:
-        if classes is not None:
-            raise ValueError(
-                f"plan needs classes=None for {type(self).__name__}, whose targets are times, got "
-                f"{shown(classes)}."
-            )
 
     @property
     def _penalty_given(self) -> bool:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils._param_validation import Interval
 
 from ..problem.bounds import RowBounds
 from ..problem.constraints import NonNegative, Unconstrained
@@ -15,7 +13,7 @@ from ..problem.losses import Squared
 from ..problem.penalties import L1
 from ..problem.problem import Problem
 from ..solvers import Solver
-from ..validation import REGRESSORS, keep_parameters, with_advice
+from ..validation import REGRESSORS, interval, keep_parameters, with_advice
 from .base import solvers_but
 from .regression import PrivateLinearRegressor
 
@@ -101,9 +99,7 @@ class DPLassoRegressor(PrivateLinearRegressor):
     _may_select: ClassVar[bool] = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **PrivateLinearRegressor._parameter_constraints,
-        "alpha": [Interval(Real, 0, None, closed="left")],
-        "positive": ["boolean"],
-        "feature_bound": [None, Interval(Real, 1e-100, 1e100, closed="both")],
+        "feature_bound": [None, interval(1e-100, 1e100, "both")],
         "solver": solvers_but(
             *(
                 "adassp",

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval
 
 from ..problem.bounds import RowBounds, TargetBounds
 from ..problem.constraints import Constraint, NonNegative, Unconstrained
@@ -106,12 +104,10 @@ class DPLinearRegression(WithInference, PrivateLinearRegressor):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **PrivateLinearRegressor._parameter_constraints,
         "target_bounds": [None, PAIRS],
-        "alpha": [Interval(Real, 0, None, closed="left")],
         "loss": [one_of("huber", "squared"), Loss],
         "solver": solvers_but(
             "dual_averaging", "objective_perturbation", "preconditioned_gd", "quantile_gd"
         ),
-        "positive": ["boolean"],
     }
 
     alpha: float

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import xlogy
 from sklearn.linear_model import PoissonRegressor
 from sklearn.metrics import d2_tweedie_score
-from sklearn.utils._param_validation import Interval
 
 from ..privacy.rows.targets import as_counts
 from ..problem.bounds import CountBounds, RowBounds
@@ -19,7 +17,7 @@ from ..problem.penalties import L2
 from ..problem.problem import Problem
 from ..solvers import Solver
 from ..solvers.preconditioning import OPTIONS, Preconditioner
-from ..validation import PAIR, REGRESSORS, keep_parameters, one_of, with_advice
+from ..validation import PAIR, REGRESSORS, interval, keep_parameters, one_of, with_advice
 from .base import solvers_but
 from .inference import WithInference
 from .regression import PrivateLinearRegressor
@@ -110,8 +108,7 @@ class DPPoissonRegressor(WithInference, PrivateLinearRegressor):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **PrivateLinearRegressor._parameter_constraints,
         "target_bounds": [None, PAIR],
-        "delta": [None, Interval(Real, 0, 1, closed="neither")],
-        "alpha": [Interval(Real, 0, None, closed="left")],
+        "delta": [None, interval(0, 1, "neither")],
         "precondition": [None, one_of(*OPTIONS), Preconditioner],
         "solver": solvers_but(
             *("adassp", "dual_averaging", "objective_perturbation", "quantile_gd"),

@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.linear_model import LinearRegression, QuantileRegressor
 from sklearn.metrics import d2_pinball_score
-from sklearn.utils._param_validation import Interval
 
 from ..privacy.rows.dask_rows import is_collection
 from ..privacy.rows.reading import redacted, strict_checks
@@ -19,7 +18,7 @@ from ..problem.penalties import L1, NoPenalty
 from ..problem.problem import Problem
 from ..solvers import Solver
 from ..solvers.preconditioning.iterative_whitening import IterativeWhitening
-from ..validation import REGRESSORS, keep_parameters, shown, with_advice
+from ..validation import REGRESSORS, interval, keep_parameters, shown, with_advice
 from .base import solvers_but
 from .regression import PrivateLinearRegressor
 from .sklearn_export import clipped_regressor
@@ -109,9 +108,8 @@ class DPQuantileRegressor(PrivateLinearRegressor):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **PrivateLinearRegressor._parameter_constraints,
-        "quantile": [Interval(Real, 0, 1, closed="neither"), "array-like"],
-        "delta": [None, Interval(Real, 0, 1, closed="neither")],
-        "alpha": [Interval(Real, 0, None, closed="left")],
+        "quantile": [interval(0, 1, "neither"), "array-like"],
+        "delta": [None, interval(0, 1, "neither")],
         "solver": solvers_but(
             *("accmd", "adassp", "dual_averaging", "frank_wolfe"),
             *("objective_perturbation", "one_step", "preconditioned_gd", "screening", "spider"),

@@ -104,7 +104,7 @@ def of_sites(sites: Any, rows: RowStore) -> Iterator[str]:
 
 
 def of_classes(model: Any, classes: np.ndarray) -> Iterator[str]:
-    """Classes that are too few, or too many for the solver."""
+    """Classes that are too few or too many for the solver, and weights of others, or none."""
     if classes.size < 2:
         count = "1 class" if classes.size else "none"
         yield f"needs at least 2 classes, got {count}. Pass classes=[...]."
@@ -114,10 +114,6 @@ def of_classes(model: Any, classes: np.ndarray) -> Iterator[str]:
             "classification is supported. Use the solver 'gd', or one model for each class "
             "(OneVsRestClassifier) within a share of the budget."
         )
-
-
-def of_class_weight(model: Any, classes: np.ndarray) -> Iterator[str]:
-    """Weights of classes that are not there, or no weights."""
     weights = model.class_weight if isinstance(model.class_weight, dict) else {}
     if unknown := tuple(label for label in weights if not np.any(classes == label)):
         yield f"needs class_weight for labels in classes, got {shown(unknown)}."

@@ -8,6 +8,7 @@ answers is decided while it runs. A new kind of release is a class here and its 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import ceil, isinf, sqrt
@@ -226,11 +227,14 @@ class FitState:
         """The problem; it is stated once all bounds are there."""
         if self._problem is None:
             plan, n, rows = self.plan, self.n_samples, self.plan.n_samples
-            kind = {"sparse": plan.sparse, "weighted": plan.weighted}
-            stated = self.model._stated(n, self.bounds, **kind)
-            actual = None if n == rows else rows
-            self._problem = replace(
-                stated, sites=self.sites, actual_rows=actual, whole_units=self.whole_units
+            self._problem = self.model._stated(
+                n,
+                self.bounds,
+                sparse=plan.sparse,
+                weighted=plan.weighted,
+                sites=self.sites,
+                whole_units=self.whole_units,
+                actual_rows=None if n == rows else rows,
             )
             if self.origin is not None:
                 start = self.origin.start(self._problem)
@@ -352,7 +356,9 @@ class ColumnRanges(Stage):
         many = problem.wide or problem.sites is not None
         if problem.tied_to_coordinates or (many and problem.bounds.scaling is None):
             return None
-        codes, whole = not model._names_unknown_columns, Budget(case.mu**2)
+        given, whole = model.data_bounds, Budget(case.mu**2)
+        # Unless parameters name all columns whose ranges are to be found, by None.
+        codes = not (isinstance(given, Mapping) and len(given) == model.n_features_in_)
         sizes = case.sample or problem.n_actual, voting(len(columns), codes=codes)
         share = share_of_ranges(case.adjacency, whole, *sizes)
         evidence = evidence_of(case.adjacency, whole.fraction(share), *sizes)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.svm import LinearSVC
-from sklearn.utils._param_validation import Interval
 
 from ..problem.constraints import Constraint
 from ..problem.losses import Hinge, HuberisedHinge, Loss, OneVsRest, SquaredHinge
@@ -105,7 +103,6 @@ class DPSVMClassifier(PrivateLinearClassifier):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **PrivateLinearClassifier._parameter_constraints,
-        "C": [None, Interval(Real, 0, None, closed="right")],
         "penalty": [one_of("l1", "l2")],
         "loss": [one_of(*_LOSSES), Loss],
         "solver": solvers_but(
