@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 import numpy as np
 from scipy.sparse import issparse
 
-from ..federated import TOPOLOGIES, Adjacent, Mixing, Round, Topology, draw_rounds, most_activations
+from ..federated import TOPOLOGIES, Adjacent, Round, Topology, draw_rounds, most_activations
 from ..privacy.accounting.calculus import Calculus
 from ..privacy.mechanisms.site_masks import exposure, exposure_of_all_pairs
 from ..problem.problem import Problem
@@ -431,7 +431,7 @@ class Run:
                 W = np.broadcast_to(W, (r.active.size, *W.shape[1:]))
                 nodes.z += a / rows * self._messages(r, W)
             else:
-                nodes.learn(r.active, self._messages(r, W), a, r.mixing, solver.gossip_steps)
+                nodes.learn(r, self._messages(r, W), a, solver.gossip_steps)
         last = nodes.look(everyone, penalty, gamma * (t + 1) ** solver.gamma_growth)
         return Solution(tail.mean(last.mean(axis=0)), n_iter=len(self._schedule))
 
@@ -571,27 +571,23 @@ class DualNodes:
         self.x[active] = beta * self.x[active] + (1 - beta) * fresh if beta else fresh
         return self.x[active]
 
-    def learn(
-        self, active: np.ndarray, messages: np.ndarray, weight: float, mixing: Mixing, times: int
-    ) -> None:
+    def learn(self, r: Round, messages: np.ndarray, weight: float, times: int) -> None:
         """Add the messages of the active nodes, and exchange.
 
         Parameters
         ----------
-        active : ndarray of shape (n_active,)
-            Nodes.
+        r : Round
+            Who is active, and averages with whom.
         messages : ndarray of shape (n_active, ...)
             Noisy gradients.
         weight : float
             Of these gradients in the sums.
-        mixing : Mixing
-            Who averages with whom.
         times : int
             How often.
         """
-        self.z[active] += weight * messages
+        self.z[r.active] += weight * messages
         for _ in range(times):
-            mixing.mix(self.z)
+            r.mix(self.z)
 
     def minimisers(self, z: np.ndarray, penalty: float, gamma: float) -> np.ndarray:
         """The argmin above for each of some sums z.
