@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from ..privacy.accounting.calculus import Calculus, GaussianDP, ZeroConcentratedDP
+from ..problem.axis_vertices import AxisVertices
 from ..problem.problem import Problem
 from ..validation import interval, shown
 from .base import Solution, name_of
@@ -282,31 +283,6 @@ def _entry_for(problem: Problem, growth: float) -> float:
     return min(1.0, usual * growth)
 
 
-@dataclass(frozen=True)
-class AxisVertices:
-    """A set whose vertices are signed coordinates, and perhaps zero."""
-
-    #: Size of the entry of a vertex.
-    radius: float
-    #: Whether one may go down as well as up.
-    two_sided: bool
-    #: Whether zero is one of the points to go to.
-    zero: bool
-
-    def point(self, index: int, shape: tuple[int, ...]) -> tuple[int, float]:
-        """Position among the entries of weights of this shape, and value, of a numbered vertex."""
-        size = int(np.prod(shape))
-        if index == size * (1 + self.two_sided):
-            return 0, 0.0
-        return index % size, self.radius if index < size else -self.radius
-
-    def scores(self, slopes: np.ndarray, l1: float) -> np.ndarray:
-        """Fall of the objective towards each vertex for these slopes, over the radius."""
-        g = slopes.ravel()
-        out = np.concatenate([-g, g]) if self.two_sided else -g
-        return np.append(out - l1, 0.0) if self.zero else out
-
-
 def axis_vertices_of(problem: Problem) -> AxisVertices | None:
     """The set of signed coordinates that a problem is about, or None.
 
@@ -319,9 +295,7 @@ def axis_vertices_of(problem: Problem) -> AxisVertices | None:
     """
     constraint, l1 = problem.constraint, problem.penalty.l1
     if constraint.axis_vertices:
-        # The vertex farthest down a slope is a negative one, if there are any.
-        vertex = float(constraint.linear_minimizer(np.ones(1))[0])
-        return AxisVertices(abs(vertex), vertex < 0, vertex < 0 and l1 > 0)
+        return AxisVertices.of(constraint, penalised=l1 > 0)
     lasso = problem.loss.squared and problem.bounds.target is not None and l1 > 0
     if lasso and constraint.cone and constraint.separable:
         return AxisVertices(default_radius(problem), constraint.whole_space, True)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from skdp.problem import AxisVertices
 from skdp.problem.constraints import Box, L1Ball, L2Ball, LpBall, Simplex, Unconstrained
 
 
@@ -32,8 +33,8 @@ def test_minimisers_starts_and_vertices_are_the_known_ones():
     np.testing.assert_array_equal(Box(1.0, 2.0).start((2,)), [1.0, 1.0])
     np.testing.assert_array_equal(Box(-2.0, -1.0).start((2,)), [-1.0, -1.0])
     np.testing.assert_allclose(Simplex(3.0).start((2, 3)), np.full((2, 3), 0.5))
-    corners = [L1Ball(3.0).vertex(j, 2) for j in range(4)]
-    np.testing.assert_array_equal(corners, [[3, 0], [0, 3], [-3, 0], [0, -3]])
+    corners = [AxisVertices.of(L1Ball(3.0)).point(j, (2,)) for j in range(4)]
+    assert corners == [(0, 3.0), (1, 3.0), (0, -3.0), (1, -3.0)]
     assert Unconstrained().diameter(2) == np.inf
     with pytest.raises(ValueError, match="needs a bounded set, got Unconstrained; use L1Ball"):
         Unconstrained().linear_minimizer(np.ones(2))
