@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from inspect import signature
 from math import sqrt
 from typing import Any, ClassVar, Self, final
@@ -26,7 +25,8 @@ from ..privacy.sites.remote_rows import RemoteRows
 from ..problem.bounds import RowBounds
 from ..problem.column_bounds import ColumnBounds, ColumnScaling, by_index
 from ..problem.constraints import Constraint
-from ..problem.penalties import Tikhonov
+from ..problem.losses import Loss
+from ..problem.penalties import Penalty, Tikhonov
 from ..problem.problem import Problem
 from ..problem.sites import Sites
 from ..reporting.budget_warnings import warn_of_promise
@@ -484,18 +484,20 @@ class PrivateLinearModel(DataOpener, PublishedModel, CallbackSupportMixin, Budge
 
         ``places`` are facts of the problem about where rows lie, and how many there are.
         """
-        problem = self._problem(n_samples, bounds)
-        refuse(self, of_scaled_columns(self, problem))
-        penalty = problem.penalty
-        if bounds.scaling is not None and self._penalty_given:
-            # It is about coefficients of the features as they come.
-            penalty = Tikhonov.of(penalty, bounds.scaling.factor)
+        loss, penalty, constraint = self._objective(n_samples, bounds)
+        if bounds.scaling is not None:
+            refuse(self, of_scaled_columns(self, penalty, constraint))
+            if self._penalty_given:
+                # It is about coefficients of the features as they come.
+                penalty = Tikhonov.of(penalty, bounds.scaling.factor)
         if not self._penalty_given and bounds.data_norm < 1:
             # It is there for the noise, which is in proportion to the length of the rows.
             penalty = penalty.scaled(bounds.data_norm**2)
         if weighted and not self._penalty_beside_mean:
             penalty = penalty.scaled(1.0 / float(self.max_weight))
-        return replace(problem, sparse=sparse, penalty=penalty, **places)
+        sizes, weights = (n_samples, self.n_features_in_), self._weights()
+        kind: dict[str, Any] = {"sparse": sparse, "class_weight": weights, **places}
+        return Problem(loss, *sizes, bounds, penalty=penalty, constraint=constraint, **kind)
 
     @final
     def _known_ranges(self) -> ColumnBounds:
@@ -632,9 +634,13 @@ class PrivateLinearModel(DataOpener, PublishedModel, CallbackSupportMixin, Budge
                 f"{shown(classes)}."
             )
 
+    def _weights(self) -> tuple[float, ...] | None:
+        """Weights of classes that parameters give, where there are any."""
+        return None
+
     @abstractmethod
-    def _problem(self, n_samples: int, bounds: RowBounds) -> Problem:
-        """The problem to solve, a function of parameters and public bounds."""
+    def _objective(self, n_samples: int, bounds: RowBounds) -> tuple[Loss, Penalty, Constraint]:
+        """Loss, penalty and feasible set of the problem, by parameters and public bounds."""
 
     @abstractmethod
     def _publish(self, problem: Problem, solution: Solution, dtype: np.dtype) -> None:

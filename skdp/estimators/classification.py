@@ -20,9 +20,9 @@ from ..privacy.rows.dask_rows import is_collection
 from ..privacy.rows.reading import redacted, strict_checks
 from ..privacy.rows.targets import ClassEncoder, checked_classes
 from ..problem.bounds import RowBounds
-from ..problem.constraints import Unconstrained
+from ..problem.constraints import Constraint, Unconstrained
 from ..problem.losses import Loss
-from ..problem.penalties import ElasticNet
+from ..problem.penalties import ElasticNet, Penalty
 from ..problem.problem import Problem
 from ..solvers import SOLVERS, Solution
 from ..solvers.defaults import DefaultPenalty as tuned
@@ -271,16 +271,10 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
         """Loss for this number of classes."""
 
     @final
-    def _problem(self, n_samples: int, bounds: RowBounds) -> Problem:
-        return Problem(
-            loss=self._loss_of(self.classes_.size),
-            n_samples=n_samples,
-            n_features=self.n_features_in_,
-            bounds=bounds,
-            class_weight=self._weights(),
-            penalty=ElasticNet(self._strength(n_samples), self._l1_share),
-            constraint=Unconstrained() if self.constraint is None else self.constraint,
-        )
+    def _objective(self, n_samples: int, bounds: RowBounds) -> tuple[Loss, Penalty, Constraint]:
+        penalty = ElasticNet(self._strength(n_samples), self._l1_share)
+        constraint = Unconstrained() if self.constraint is None else self.constraint
+        return self._loss_of(self.classes_.size), penalty, constraint
 
     @property
     @abstractmethod

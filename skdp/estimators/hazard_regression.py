@@ -15,8 +15,9 @@ from sklearn.utils.validation import check_is_fitted, check_non_negative, column
 from ..privacy.rows.reading import redacted, strict_checks
 from ..privacy.rows.targets import as_numbers, signed_times
 from ..problem.bounds import RowBounds
-from ..problem.losses import Hazard
-from ..problem.penalties import L2
+from ..problem.constraints import Constraint, Unconstrained
+from ..problem.losses import Hazard, Loss
+from ..problem.penalties import L2, Penalty
 from ..problem.problem import Problem
 from ..solvers import Solution, Solver
 from ..solvers.defaults import DefaultPenalty as tuned
@@ -325,15 +326,9 @@ class DPHazardRegressor(WithInference, RegressorMixin, PrivateLinearModel):
     def _penalty_given(self) -> bool:
         return self.alpha is not None
 
-    def _problem(self, n_samples: int, bounds: RowBounds) -> Problem:
+    def _objective(self, n_samples: int, bounds: RowBounds) -> tuple[Loss, Penalty, Constraint]:
         # A stand-in for the baseline, until it is found.
-        return Problem(
-            loss=Hazard((1.0,), (1.0,)),
-            n_samples=n_samples,
-            n_features=self.n_features_in_,
-            bounds=bounds,
-            penalty=L2(self._strength(n_samples)),
-        )
+        return Hazard((1.0,), (1.0,)), L2(self._strength(n_samples)), Unconstrained()
 
     def _strength(self, n_samples: int) -> float:
         """Strength of the penalty: alpha / n, by default no stronger than noise asks for."""

@@ -18,7 +18,8 @@ from ..privacy.adjacency import PrivacyUnit
 from ..privacy.rows.base import ResidentRows, RowStore
 from ..privacy.rows.dask_rows import DaskRows
 from ..privacy.sites.remote_rows import RemoteRows
-from ..problem.problem import Problem
+from ..problem.constraints import Constraint
+from ..problem.penalties import Penalty
 from ..solvers import Solver
 from ..validation import shown
 
@@ -133,11 +134,11 @@ def of_bounds(model: Any) -> Iterator[str]:
         )
 
 
-def of_scaled_columns(model: Any, problem: Problem) -> Iterator[str]:
-    """Penalties and constraints in other units than the user's."""
-    if problem.bounds.scaling is not None and problem.tied_to_coordinates:
+def of_scaled_columns(model: Any, penalty: Penalty, constraint: Constraint) -> Iterator[str]:
+    """Penalties and constraints beside columns in other units than the user's."""
+    if not (penalty.quadratic and constraint.whole_space):
         given = {"constraint": model.constraint, "positive": getattr(model, "positive", False)}
-        if problem.penalty.selects:
+        if penalty.selects:
             given |= {of: getattr(model, of, None) for of in ("alpha", "l1_ratio", "penalty")}
         asked = [f"{of}={shown(value)}" for of, value in given.items() if value]
         yield (

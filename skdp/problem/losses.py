@@ -159,6 +159,21 @@ class Loss(ABC):
             )
 
     @final
+    def takes(self, *targets: float) -> bool:
+        """True if these are all valid targets.
+
+        Parameters
+        ----------
+        *targets : float
+            Public examples.
+        """
+        try:
+            self.check_targets(np.array(targets))
+        except ValueError:
+            return False
+        return True
+
+    @final
     def clipped_derivative(
         self, y: np.ndarray, z: np.ndarray, bound: float | np.ndarray
     ) -> np.ndarray:
