@@ -104,10 +104,7 @@ class AccMD(Solver):
     def solve(self, problem: Problem, oracle: Oracle, rng: np.random.Generator) -> Solution:
         self.check(problem)
         budget = oracle.budget
-        given = {
-            name: value for name in ("steps", "clip") if (value := getattr(self, name)) is not None
-        }
-        rule = descent_rule(problem, budget.mu, **given)
+        rule = descent_rule(problem, budget.mu, steps=self.steps, clip=self.clip)
         scale = problem.row_norm * problem.max_weight
         clip_norm, unit = rule.clip * scale, 1 / (problem.row_norm * scale)
         # Of the mean of all gradients together.

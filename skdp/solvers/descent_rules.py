@@ -62,6 +62,11 @@ class DescentSolver(Solver, ABC):
     clip: float | None = None
     momentum: float | None = None
 
+    @property
+    def settled(self) -> bool:
+        """True without minibatches."""
+        return getattr(self, "batch_size", None) is None
+
     @final
     def rule(self, problem: Problem, mu: float, **changes: Any) -> DescentRule:
         """The rule for these hyperparameters, some of them changed.

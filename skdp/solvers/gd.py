@@ -120,11 +120,6 @@ class GD(DescentSolver):
     batch_size: int | None = None
     label_blind: bool | None = None
 
-    @property
-    def settled(self) -> bool:
-        """True without minibatches."""
-        return self.batch_size is None
-
     def refuse(self, problem: Problem) -> None:
         if self.label_blind and problem.loss.of_residuals:
             raise ValueError(

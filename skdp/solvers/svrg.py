@@ -136,11 +136,6 @@ class SVRG(DescentSolver):
     batch_size: int | None = None
     step: str = "constant"
 
-    @property
-    def settled(self) -> bool:
-        """True without minibatches."""
-        return self.batch_size is None
-
     def refuse(self, problem: Problem) -> None:
         loss = problem.loss
         if isinf(loss.smoothness):

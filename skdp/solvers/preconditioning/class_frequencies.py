@@ -97,7 +97,7 @@ def asks_for_counts(problem: Problem, *, balanced: bool) -> bool:
     balanced : bool
         Whether classes get weights.
     """
-    return balanced or _in_log_odds(problem)
+    return balanced or (_log_odds(problem) and _start_is_finite(problem))
 
 
 def curvatures_at_start(problem: Problem) -> np.ndarray:
@@ -174,10 +174,6 @@ def balancing_offset(problem: Problem) -> np.ndarray:
     if problem.class_weight is None or not _log_odds(problem):
         return np.zeros(problem.loss.n_scores)
     return (1 / tuned.BALANCED_BY_WEIGHTS - 1) * _as_scores(np.log(problem.class_weight))
-
-
-def _in_log_odds(problem: Problem) -> bool:
-    return _log_odds(problem) and _start_is_finite(problem)
 
 
 def _log_odds(problem: Problem) -> bool:
