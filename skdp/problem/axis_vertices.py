@@ -16,13 +16,19 @@ class AxisVertices:
 
     Vertex j < d is ``radius e_j`` for d entries, and vertex d + j, if there are such,
     ``-radius e_j``; zero is the last.
+
+    Parameters
+    ----------
+    radius : float
+        Size of the entry of a vertex.
+    two_sided : bool
+        Whether one may go down as well as up.
+    zero : bool, default=False
+        Whether zero is one of the points to go to.
     """
 
-    #: Size of the entry of a vertex.
     radius: float
-    #: Whether one may go down as well as up.
     two_sided: bool
-    #: Whether zero is one of the points to go to.
     zero: bool = False
 
     @classmethod
@@ -41,14 +47,30 @@ class AxisVertices:
         return cls(abs(vertex), vertex < 0, vertex < 0 and penalised)
 
     def point(self, index: int, shape: tuple[int, ...]) -> tuple[int, float]:
-        """Position among the entries of weights of this shape, and value, of a numbered vertex."""
+        """Position among the entries of weights of this shape, and value, of a numbered vertex.
+
+        Parameters
+        ----------
+        index : int
+            Number of the vertex.
+        shape : tuple of int
+            Of the weights.
+        """
         size = int(np.prod(shape))
         if index == size * (1 + self.two_sided):
             return 0, 0.0
         return index % size, self.radius if index < size else -self.radius
 
     def scores(self, slopes: np.ndarray, l1: float) -> np.ndarray:
-        """Fall of the objective towards each vertex for these slopes, over the radius."""
+        """Fall of the objective towards each vertex for these slopes, over the radius.
+
+        Parameters
+        ----------
+        slopes : ndarray
+            Of the objective without its l1 penalty.
+        l1 : float
+            Strength of that.
+        """
         g = slopes.ravel()
         out = np.concatenate([-g, g]) if self.two_sided else -g
         return np.append(out - l1, 0.0) if self.zero else out
