@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.special import logsumexp
 
-from skdp.privacy import Adjacency, SeededNoise
+from skdp.privacy import Adjacency, PrivateOracle, SeededNoise
 from skdp.privacy.accounting import Ledger
 from skdp.privacy.rows import DenseRows, SparseRows
 from skdp.problem import Problem, RowBounds, TargetBounds
@@ -97,6 +97,13 @@ def make_problem(loss=None, **fields):
     z = X @ [3.0, -2.0, 0.5]
     y = 0.2 * z if target else (rng.random(n) < 1 / (1 + np.exp(-z))).astype(float)
     return Problem(loss, n, d, RowBounds(1.0, 0.0, target), **fields), X, y
+
+
+def asked(problem, X, y, epsilon=1.0, seed=0, *, delta=1e-5, adjacency=Adjacency.REPLACE_ONE):
+    """An oracle about a problem of these rows, with seeded noise, and its ledger."""
+    ledger, noise = Ledger(epsilon, delta), SeededNoise(np.random.default_rng(seed))
+    rows = SparseRows(X, y) if sp.issparse(X) else DenseRows(X, y)
+    return PrivateOracle(rows, ledger, adjacency, noise).for_problem(problem), ledger
 
 
 def solve(solver, problem, X, y, epsilon=1.0, seed=0, *, delta=1e-5, public_seed=0):

@@ -16,7 +16,6 @@ from skdp.problem.penalties import L1, L2
 from skdp.solvers import GD, schedules
 from skdp.testing import record_fit, replay_fit
 
-DELTA = 1e-5
 NO_NOISE = 1e12
 
 
