@@ -386,7 +386,7 @@ def _made(
         from_model=case.origin is not None,
         scaled=scaled or problem.bounds.scaling is not None,
         assumption=assumption,
-        counts=case.counts,
+        counts=problem.loss.log_means,
     )
 
 

@@ -168,11 +168,6 @@ class Case:
         return self.problem.bounds.target is None
 
     @property
-    def counts(self) -> bool:
-        """True if targets are counts or rates, whose means have a log link."""
-        return self.problem.loss.log_means
-
-    @property
     def evidence_of_targets(self) -> float:
         """Number of rows times mu, of which each of several targets has a part."""
         target = self.problem.bounds.target
@@ -459,7 +454,7 @@ class TargetCheck(Stage):
         if not given or case.found is not None or not case.central or case.asked != "auto":
             return None
         # Most counts are far below their cap.
-        if case.counts:
+        if case.problem.loss.log_means:
             return None
         return cls(tuned.CHECK_SHARE) if case.evidence_of_targets >= tuned.CHECK_EVIDENCE else None
 
@@ -594,11 +589,11 @@ class TargetMean(Stage):
         problem = case.asked_first
         of_means = not case.classifies and not problem.loss.quantiles
         starts = (solver.whitened if conditioned else solver.shrinks) and of_means
-        if case.counts:
+        if case.problem.loss.log_means:
             starts = case.central
         if not starts or case.origin is not None or not problem.bounds.intercept_value:
             return None
-        if case.counts:
+        if case.problem.loss.log_means:
             return cls(share_of_rate(problem, case.mu * sqrt(left)))
         share = share_of_mean(problem, case.mu * sqrt(left), conditioned=conditioned)
         return cls(share) if share else None

@@ -89,4 +89,5 @@ def kind_of(solver: str | Solver) -> type[Solver]:
         If there is no such solver.
     """
     # Estimators have checked theirs, so that what is unknown is the solver of a block.
-    return Blocks if solver == Blocks.option() else batch_kind_of(solver)
+    known = SOLVERS.get(solver) if isinstance(solver, str) else None
+    return batch_kind_of(solver) if known is None else known

@@ -144,7 +144,14 @@ class PreconditionedGD(Solver):
         """
         if self.steps is not None:
             return self.steps
-        enough = _enough_steps(problem)
+        # Enough for directions as different as released moments let expect.
+        row_map = problem.bounds.row_map
+        apart = inf if row_map is None else row_map.apart
+        least = tuned.STEPS_OF_TWO if problem.loss.n_scores == 1 else tuned.STEPS_OF_SEVERAL
+        # The rarer a class, the more does its curvature change on the way, as that of counts does.
+        bend = 0.0 if problem.loss.log_means else curvature_at_start(problem)
+        each = least / sqrt(min(1.0, max(bend, (least / tuned.STEPS_OF_RARE) ** 2)))
+        enough = ceil(min(tuned.MOST_STEPS, apart * each))
         if self.follows and problem.n_samples * mu >= tuned.EVIDENCE_OF_FOLLOWING:
             half = ceil(tuned.STEPS_OF_FOLLOWING * enough)
             enough = min(enough, max(tuned.LEAST_OF_FOLLOWING, half))
@@ -374,17 +381,6 @@ def _known_moments(problem: Problem) -> np.ndarray | None:
     moments = None if row_map is None else row_map.moments
     # Those of a single direction may be lost in noise.
     return moments if moments is not None and moments.any() else None
-
-
-def _enough_steps(problem: Problem) -> int:
-    """Number of steps for directions as different as released moments let expect."""
-    row_map = problem.bounds.row_map
-    apart = inf if row_map is None else row_map.apart
-    least = tuned.STEPS_OF_TWO if problem.loss.n_scores == 1 else tuned.STEPS_OF_SEVERAL
-    # The rarer a class, the more does its curvature change on the way, as that of counts does.
-    bend = 0.0 if problem.loss.log_means else curvature_at_start(problem)
-    steps = least / sqrt(min(1.0, max(bend, (least / tuned.STEPS_OF_RARE) ** 2)))
-    return ceil(min(tuned.MOST_STEPS, apart * steps))
 
 
 def _combined(
