@@ -1,5 +1,6 @@
 """Problem of a fit in public terms: losses, penalties, constraints, bounds; no rows."""
 
+from .axis_vertices import AxisVertices
 from .bandit_problem import BanditProblem, CubeBounds, NormBounds
 from .bounds import CountBounds, RowBounds, RowMap, TargetBounds
 from .column_bounds import ColumnBounds, ColumnScaling
@@ -8,6 +9,7 @@ from .problem import Problem
 from .sites import Sites
 
 __all__ = [
+    "AxisVertices",
     "BanditProblem",
     "ColumnBounds",
     "ColumnScaling",

@@ -13,7 +13,8 @@ from sklearn.utils._param_validation import Interval
 
 from ..privacy.accounting.calculus import Calculus, GaussianDP, ZeroConcentratedDP
 from ..privacy.streams.stream_plan import StreamPlan, StreamRequest
-from ..problem.constraints import L1Ball, L2Ball, Polytope
+from ..problem.axis_vertices import AxisVertices
+from ..problem.constraints import L1Ball, L2Ball
 from ..problem.problem import Problem
 from ..validation import one_of
 from .base import Solution
@@ -199,8 +200,9 @@ class _Stepping(Learner):
         self._taken += 1
         target = w.copy()
         if self._chooses:
-            assert isinstance(problem.constraint, Polytope)
-            target[:d] = problem.constraint.vertex(int(answer[0]), w[:d].size).reshape(w[:d].shape)
+            j, value = AxisVertices.of(problem.constraint).point(int(answer[0]), w[:d].shape)
+            target[:d] = 0.0
+            target[:d].reshape(-1)[j] = value
         else:
             slope = answer * (self._unit / (self._steps * self._rows))
             penalty = _smooth_penalty(problem)

@@ -109,7 +109,7 @@ def spying():
 
 SEEN, ENCODER = spying()
 TARGETS_SEEN = [0.0]
-SEES = {"PrivateLinearClassifier._encoder": ENCODER}
+SEES = {"PrivateLinearClassifier._settle": ENCODER}
 
 
 def prior_of_labels(honest, problem, oracle, *, balanced):

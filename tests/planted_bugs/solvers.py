@@ -265,7 +265,7 @@ BUGS = (
     Bug("scores that are published with a choice", {"GumbelMechanism.randomize": with_score}, frank_wolfe_pays_for_every_choice_and_learns_an_index, "published"),
     # Optima.
     Bug("a penalty by another number than that of rows", {"classification.ElasticNet": lambda _, alpha, ratio: ElasticNet(2 * alpha, ratio)}, partial(test_optimum.test_support_vector_machine_with_huberised_hinge, 1.0)),
-    Bug("a penalty that is not divided by the bound on weights", {"PrivateLinearModel._stated": lambda _, self, n, bounds, *, sparse, weighted: replace(self._problem(n, bounds), sparse=sparse)}, WEIGHTED),
+    Bug("a penalty that is not divided by the bound on weights", {"PrivateLinearModel._stated": lambda honest, self, n, bounds, *, weighted, **places: honest(self, n, bounds, weighted=False, **places)}, WEIGHTED),
     Bug("weights that a query forgets", {"GradientQuery.weighted": lambda _, self, block, r: r}, WEIGHTED),
     Bug("class weights that are undone by the clip", {"GradientQuery.of_block": weakened}, clipping_does_not_undo_class_weights),
     Bug("numerical accidents of rows that are told", {"PrivateOracle._release": told_accidents, "lock.strict_checks": unguarded, "threads._total_of_run": lambda _, kernel, run: total(kernel(block, None) for block in run)}, no_accident_of_a_row_is_told, "was told"),

@@ -8,13 +8,11 @@ import scipy.sparse as sp
 from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
+from tasks_for_solvers import asked
 
 import skdp
 from skdp import DPLogisticRegression
 from skdp.estimators import ScoreScale
-from skdp.privacy import Adjacency, PrivateOracle, SeededNoise
-from skdp.privacy.accounting import Ledger
-from skdp.privacy.rows import DenseRows
 from skdp.problem import Problem, RowBounds
 from skdp.problem.constraints import L2Ball
 from skdp.problem.losses import Hinge, Logistic, Softmax
@@ -38,10 +36,7 @@ def problem(loss, **options):
 
 
 def oracle_for(task, y, epsilon=NO_NOISE):
-    ledger = Ledger(epsilon, 1e-6)
-    noise = SeededNoise(np.random.default_rng(1))
-    oracle = PrivateOracle(DenseRows(X, y), ledger, Adjacency.REPLACE_ONE, noise)
-    return oracle.for_problem(task), ledger
+    return asked(task, X, y, epsilon, 1, delta=1e-6)
 
 
 def factor(task, y, w, *, penalised=False, epsilon=NO_NOISE):
