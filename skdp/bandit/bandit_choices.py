@@ -11,7 +11,7 @@ from ..estimators.fit_history import same_setting
 from ..exceptions import warn_user
 from ..privacy.accounting import gdp
 from ..privacy.accounting.default_delta import nominal
-from ..problem.bandit_problem import BanditProblem, ContextBounds, CubeBounds, NormBounds
+from ..problem.bandit_problem import BanditProblem, ContextBounds
 from ..solvers import SOLVERS
 from ..solvers.streaming import StreamingSolver
 from ..validation import shown
@@ -79,9 +79,9 @@ def choose_bounds(bandit: Any, policy: Policy) -> ContextBounds:
     norm, entry = bandit.data_norm, bandit.feature_bound
     if policy.contexts == "entries":
         # The constant entry is as large as the others.
-        return CubeBounds(float(entry or norm), float(bandit.fit_intercept))
+        return ContextBounds(float(entry or norm), float(bandit.fit_intercept), entries=True)
     norm = norm or entry * sqrt(bandit.n_features_in_)
-    return NormBounds(float(norm), bandit.intercept_scaling * bandit.fit_intercept)
+    return ContextBounds(float(norm), bandit.intercept_scaling * bandit.fit_intercept)
 
 
 def given_bounds(reward_bounds: Any) -> tuple[float, float]:

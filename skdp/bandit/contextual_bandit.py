@@ -18,9 +18,8 @@ from ..privacy.accounting.calculus import Calculus, GaussianDP, ZeroConcentrated
 from ..privacy.accounting.default_delta import delta_for, nominal
 from ..privacy.accounting.ledger import PrivacySpent
 from ..privacy.adjacency import Adjacency, PrivacyUnit
+from ..privacy.bandit_sessions.arm_session import ArmSession, open_run
 from ..privacy.bandit_sessions.bandit_plans import Plan
-from ..privacy.bandit_sessions.base import ArmSession
-from ..privacy.bandit_sessions.session_factory import open_run
 from ..privacy.lock import ProcessGuard, locked, run_locked
 from ..privacy.oracle_factory import noise_for
 from ..privacy.randomness import SecretNoise, public_generator
@@ -512,7 +511,7 @@ class DPContextualBandit(BudgetedEstimator):
             memory = self._memory if type(policy) is type(self.policy_) else None
             learned = policy.go_on(problem, self._rule, memory, self._epochs.stop)
         else:
-            learned = policy.start(problem)
+            learned = policy.start(problem), None
             self._progress = StreamNote()
         self._epochs = copy(self._epochs)
         self._epochs.add(horizon, ledger)

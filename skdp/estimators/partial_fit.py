@@ -532,7 +532,7 @@ class StreamingSession(Session):
         # Paid for, before the first row.
         paid = ledger, plan.adjacency, self.noise
         of_rows = model.horizon, stated, visits
-        self._stream = Stream(problem, solver, *paid, self.public_rng, *of_rows)
+        self._stream = Stream(problem, solver, *paid, *of_rows)
         self._plan, self._problem = plan, problem
         self._latest: Solution | None = None
         self._receipts = 0

@@ -1,6 +1,6 @@
 """Problem of a fit in public terms: losses, penalties, constraints, bounds; no rows."""
 
-from .bandit_problem import BanditProblem, CubeBounds, NormBounds
+from .bandit_problem import BanditProblem, ContextBounds
 from .bounds import CountBounds, RowBounds, RowMap, TargetBounds
 from .column_bounds import ColumnBounds, ColumnScaling
 from .influence import InfluenceBounds
@@ -11,10 +11,9 @@ __all__ = [
     "BanditProblem",
     "ColumnBounds",
     "ColumnScaling",
+    "ContextBounds",
     "CountBounds",
-    "CubeBounds",
     "InfluenceBounds",
-    "NormBounds",
     "Problem",
     "RowBounds",
     "RowMap",

@@ -27,7 +27,7 @@ from skdp.privacy import (
     secret_noise,
 )
 from skdp.privacy.accounting import ExponentialEvent, GaussianDP, Ledger, Spend, ZeroConcentratedDP
-from skdp.privacy.bandit_sessions import SESSIONS, Plan, StepSession
+from skdp.privacy.bandit_sessions import ArmSession, Plan
 from skdp.privacy.mechanisms import (
     BLT,
     GaussianMechanism,
@@ -42,7 +42,7 @@ from skdp.privacy.mechanisms import (
 )
 from skdp.privacy.rows import DenseRows
 from skdp.privacy.streams import StreamOpening, StreamPlan, StreamRequest, StreamSession
-from skdp.problem import BanditProblem, NormBounds, Problem, RowBounds, TargetBounds
+from skdp.problem import BanditProblem, ContextBounds, Problem, RowBounds, TargetBounds
 from skdp.problem.constraints import L1Ball
 from skdp.problem.losses import Logistic, Squared
 from skdp.testing import check_fork, check_noise
@@ -86,10 +86,10 @@ def answers_lie_on_the_grid():
 
 
 def moments_of_bandits_lie_on_the_grid():
-    problem = BanditProblem(2, D, 8, Squared(), NormBounds(1.0, 0.0), 1.0, 1e-5)
+    problem = BanditProblem(2, D, 8, Squared(), ContextBounds(1.0, 0.0), 1.0, 1e-5)
     ledger = Ledger(1.0, 1e-5)
     plan = Plan("moments", (8,), GaussianDP())
-    session = SESSIONS["moments"](plan, problem, ledger, REPLACE_ONE, SystemNoise())
+    session = ArmSession(plan, problem, ledger, REPLACE_ONE, SystemNoise())
     (event,) = ledger.receipt()
     g = noise_grid.spacing(event.sensitivity, event.noise_scale, 2 * (D * (D + 1) // 2 + D))
     rng = np.random.default_rng(1)
@@ -131,12 +131,6 @@ def interrupted(draw):
 def interrupted_draws_leave_no_wiped_noise():
     noise = SystemNoise()
     interrupted(lambda: noise.rounded(3, SCALE))
-
-
-def interrupted_choices_of_bandits_leave_no_wiped_noise():
-    session = object.__new__(StepSession)
-    session._noise, session._ahead = seeded(), np.empty(0)
-    interrupted(lambda: session._gumbel((3,)))
 
 
 def forked_children_have_noise_of_their_own():
@@ -332,16 +326,6 @@ def rounded_and_wiped(honest, self, size, scale):
 
 
 @as_ours
-def chosen_and_wiped(honest, self, shape):
-    (size,) = shape
-    if size > len(self._ahead):
-        honest(self, (1,))
-    out = self._ahead[:size].copy()
-    self._ahead[:size] = 0.0
-    self._ahead = self._ahead[size:]
-    return out
-
-
 def rounded_twice(honest, self, size, scale):
     before = self._rounded
     out = honest(self, size, scale)
@@ -478,14 +462,13 @@ BUGS = (
     Bug("twice the scale named to solvers", {"Oracle.gradient_scale": times(2.0)}, NORMS, "another scale"),
     Bug("noise that is added in floating point", {"gaussian.noisy_on_grid": in_floating_point}, answers_lie_on_the_grid),
     Bug("an answer that is left off the grid", {"gaussian.noisy_on_grid": off_the_grid}, answers_lie_on_the_grid),
-    Bug("moments that are left off the grid", {"arm_moments.on_grid": lambda _, values, g: 1.0 * values}, moments_of_bandits_lie_on_the_grid),
+    Bug("moments that are left off the grid", {"arm_session.on_grid": lambda _, values, g: 1.0 * values}, moments_of_bandits_lie_on_the_grid),
     Bug("masked messages that are left off the grid", {"site_noise.on_grid": lambda _, values, g: 1.0 * values}, messages_of_sites_lie_on_the_grid),
     # Sources of noise.
     Bug("noise that is shared after a fork", {"SystemNoise._start_afresh": not_afresh}, forked_children_have_noise_of_their_own, "alike", needs=FORKS),
     Bug("normals handed out twice", {"SystemNoise._drawn_ahead": drawn_twice}, no_draw_is_handed_out_twice, "twice"),
     Bug("noise that was rounded ahead handed out twice", {"SystemNoise._rounded_ahead": rounded_twice}, no_draw_is_handed_out_twice, "twice"),
     Bug("wiped noise left for the next draw by an interruption", {"SystemNoise._rounded_ahead": rounded_and_wiped}, interrupted_draws_leave_no_wiped_noise, "wiped"),
-    Bug("wiped noise of bandits left for the next choice by an interruption", {"StepSession._gumbel": chosen_and_wiped}, interrupted_choices_of_bandits_leave_no_wiped_noise, "wiped"),
     Bug("last bits of wide noise lost before it is added", {"randomness._COARSE": Value(2.0**1023)}, wide_noise_keeps_its_last_bits, "lost"),
     Bug("public randomness from the stream of the noise", {"randomness._COIN_STREAM": Value(0)}, public_randomness_tells_nothing_of_the_noise),
     Bug("draws decided by quantiles that are refined once", {"randomness.refined": lambda honest, z, tail: honest(z, tail) if isinstance(z, float) else int(z * 2**BITS)}, draws_are_decided_by_the_bits_of_their_words, "wrongly"),

@@ -7,8 +7,6 @@ from dataclasses import replace
 from math import ceil, sqrt
 from typing import TYPE_CHECKING, final
 
-import numpy as np
-
 from ...problem.problem import Problem
 from ...validation import shown
 from ..accounting.ledger import Budget, Ledger
@@ -49,8 +47,6 @@ class Stream(SecretState):
         Neighbouring relation: one row of the stream is replaced, or left out in its place.
     noise : SecretNoise
         Source of the noise.
-    public_rng : Generator
-        Public randomness.
     horizon : int or None
         Number of rows that the stream will have at most, if it is known.
     stated : callable, optional
@@ -93,7 +89,6 @@ class Stream(SecretState):
         ledger: Ledger,
         adjacency: Adjacency,
         noise: SecretNoise,
-        public_rng: np.random.Generator,
         horizon: int | None,
         stated: Callable[[int], Problem] | None = None,
         visits: Visits | None = None,
@@ -103,7 +98,7 @@ class Stream(SecretState):
                 f"Stream needs a horizon of at least 1 row or None, got {shown(horizon)}."
             )
         self._problem, self._solver, self._stated = problem, solver, stated
-        self._adjacency, self._public_rng = adjacency, public_rng
+        self._adjacency = adjacency
         self._visits, self._batch = visits or Visits(unit=PrivacyUnit.ROW), 0
         self._horizon, self.seen = horizon, 0
         self.receipts: list[tuple[int, Ledger]] = []
@@ -171,6 +166,6 @@ class Stream(SecretState):
         session = StreamSession(opening, ledger, noise)
         self.receipts.append((length, ledger))
         of_part = problem, plan, opening.deviation
-        self.learner = self._solver.learner(*of_part, before, self._public_rng)
+        self.learner = self._solver.learner(*of_part, before)
         session.ask(self.learner.request())
         self._session, self._end = session, self.seen + length

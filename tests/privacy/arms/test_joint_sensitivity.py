@@ -60,13 +60,13 @@ def test_the_bound_is_attained_when_the_arm_stays(name, monkeypatch):
 
 @pytest.mark.parametrize(
     ("name", "share"),
-    [("moments", 8 / 9), ("gradients", 1 / 2), ("vertices", 1 / 2), ("steps", 1 / 2)],
+    [("moments", 8 / 9), *((name, 1 / 2) for name in ("gradients", "selections", "sums", "steps"))],
 )
 def test_a_user_whose_arm_changes_costs_less(name, share, monkeypatch):
     at_the_bound(monkeypatch)
-    i = 3  # After the forced users, for steps.
-    # Of the steps after the forced ones, that many are left at user 3.
-    left = (T - 3) / PLANS[name][1].updates(K) if name == "steps" else 1
+    i = 3
+    # Of the steps, that many are left at user 3.
+    left = (T - 3) / T if name == "steps" else 1
     assert worst(name, i, (0, 1)) == pytest.approx(share * left, rel=2 * GRID)
 
 
