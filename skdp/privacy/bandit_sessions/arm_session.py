@@ -221,7 +221,7 @@ class ArmSession(SecretState):
         shape: tuple[int, ...] = K, p
         if plan.releases == "moments":
             shape = K, p * (p + 1) // 2 + p
-            moved = self._computed(joint_sensitivity(adjacency))
+            moved = self._computed(joint_sensitivity(adjacency, self._problem.longest_row))
         else:
             moved = self._computed(adjacency.of_sum(plan.clip * self._problem.longest_row))
         mechanism = prefix_sums_by(plan.mechanism, releases)
@@ -236,11 +236,12 @@ class ArmSession(SecretState):
         """The sensitivity of computed sums, with the margin of :mod:`skdp.privacy.rounding`.
 
         Two differences of scores err at a time where sums are scores, which is twice the margin of
-        a sum; and blocks are added up one after the other.
+        a sum; and blocks are added up one after the other, as are parts of a block of moments.
         """
-        horizon = self._problem.horizon
-        rounding = of_sum(horizon, 2.0) + 2.0**-51 * horizon * len(self._plan.ends)
-        return inflated(sensitivity, rounding)
+        horizon, parts = self._problem.horizon, len(self._plan.ends)
+        if self._plan.releases == "moments":
+            parts += horizon // _WAITING
+        return inflated(sensitivity, of_sum(horizon, 2.0) + 2.0**-51 * horizon * parts)
 
     @final
     def _users(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -319,9 +320,15 @@ class ArmSession(SecretState):
             self._total = 0.0
 
 
-def joint_sensitivity(adjacency: Adjacency) -> float:
-    """Most by which one user moves the moments of all arms together, in l2."""
-    return 3 / sqrt(2.0) if adjacency is Adjacency.REPLACE_ONE else sqrt(2.0)
+def joint_sensitivity(adjacency: Adjacency, longest: float = 1.0) -> float:
+    """Most by which one user moves the moments of all arms together, in l2.
+
+    ``longest`` is the bound on the l2 norm of rows, at least 1.
+    """
+    square = longest * longest
+    if adjacency is Adjacency.REPLACE_ONE:
+        return sqrt(2.0) * (square + 0.5)
+    return sqrt(square * (square + 1.0))
 
 
 def best_vertices(

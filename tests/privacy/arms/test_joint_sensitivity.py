@@ -5,12 +5,17 @@ for both streams: that is what the proofs condition on. The user who is replaced
 another arm.
 """
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from planted_bugs.noise import Silence
 from sessions_of_bandits import (
+    CUBE,
+    NORM,
     PLANS,
     D,
     K,
@@ -18,14 +23,18 @@ from sessions_of_bandits import (
     at_the_bound,
     changed_arms,
     moves,
+    opened,
     price,
+    replaced,
     stream,
     worst,
     zeroed_out,
 )
 
 from skdp.privacy import Adjacency
-from skdp.privacy.bandit_sessions import joint_sensitivity
+from skdp.privacy.accounting import GaussianDP, Ledger
+from skdp.privacy.bandit_sessions import ArmSession, Plan, joint_sensitivity
+from skdp.privacy.rounding import gamma
 
 ROUNDING = 1 + 1e-12
 # Answers to gradients lie on a grid, which moves them by this, at most.
@@ -77,6 +86,34 @@ def test_zeroing_out_costs_what_zero_out_charges(name, monkeypatch):
     halved = zeroed_out(name)
     declared = joint_sensitivity(Adjacency.ZERO_OUT) / joint_sensitivity(Adjacency.REPLACE_ONE)
     assert halved == pytest.approx(declared**2 if name == "moments" else 1 / 4, rel=2 * GRID)
+
+
+@pytest.mark.parametrize("adjacency", Adjacency)
+def test_moments_of_rows_in_the_cube_move_as_far_as_was_charged(adjacency, monkeypatch):
+    """A policy may ask for moments of contexts that are bounded entry by entry."""
+    plan = PLANS["moments"][1]
+    monkeypatch.setitem(PLANS, "moments", (CUBE, plan))
+    v, u = np.ones(D), np.array([1.0, 1.0, -1.0, -1.0])
+    rows = replaced(stream(), 0, v, 0, 1.0)
+    other = (u, 0, -1.0) if adjacency is Adjacency.REPLACE_ONE else (np.zeros(D), 0, 0.0)
+    ledger = Ledger(1.0, 1e-5, calculus=plan.calculus)
+    opened("moments", adjacency, ledger=ledger)
+    (event,) = ledger.receipt()
+    moved = max(np.linalg.norm(m) for m in moves("moments", rows, 0, *other))
+    assert moved <= event.sensitivity
+    assert moved >= 0.99 * event.sensitivity
+    assert event.sensitivity == pytest.approx(joint_sensitivity(adjacency, 2.0), rel=2 * GRID)
+
+
+@pytest.mark.parametrize("horizon", [10**4, 10**6, 10**8])
+def test_moments_have_a_margin_for_all_parts_of_a_block_that_are_added_up(horizon):
+    """256 users at a time, one part after the other: theorem N5."""
+    problem, plan = NORM, Plan("moments", (horizon,), GaussianDP())
+    ledger = Ledger(1.0, 1e-5)
+    ArmSession(plan, replace(problem, horizon=horizon), ledger, Adjacency.REPLACE_ONE, Silence())
+    (event,) = ledger.receipt()
+    margin = event.sensitivity / joint_sensitivity(Adjacency.REPLACE_ONE) - 1
+    assert margin >= 2 * horizon * gamma(256 + horizon // 256 + 1)
 
 
 def test_random_search_finds_no_pair_of_users_that_moves_moments_further():
