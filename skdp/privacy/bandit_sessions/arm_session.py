@@ -146,6 +146,8 @@ class ArmSession(SecretState):
                 f"{type(self).__name__} needs at most {self.room or 0} more users before the next "
                 f"release, and what is due closed before them; got {len(X)}."
             )
+        # Before they are taken: those of a call that is interrupted cannot come again.
+        self._seen += len(X)
         # A warning about one row would tell of it outside the answers.
         with np.errstate(all="ignore"):
             V, y = self._problem.contexts.rows(X), np.clip(y, -1.0, 1.0)
@@ -155,7 +157,6 @@ class ArmSession(SecretState):
                 arms, y = np.where(counting, arms, 0), np.where(counting, y, 0.0)
             if len(V):
                 self._keep(V, arms, y)
-        self._seen += len(X)
 
     @final
     def ask(self, *at: np.ndarray) -> Any:

@@ -1,10 +1,12 @@
 """Sessions are paid before they are given rows, answer what was planned, and stay secret."""
 
 import pickle
-from itertools import pairwise
+from contextlib import suppress
+from itertools import count, pairwise
 
 import numpy as np
 import pytest
+from interruptions import Lines
 from scipy import stats
 from sessions_of_bandits import (
     CLIP,
@@ -104,6 +106,26 @@ def test_rows_beyond_the_next_end_are_refused(name):
     session.add(*(part[: session.room] for part in rows))
     with pytest.raises(RuntimeError, match="more users before the next release"):
         session.add(*(part[:1] for part in rows))
+
+
+@every_session
+def test_rows_of_an_interrupted_call_are_not_taken_twice(name):
+    """Who passes them in again is refused, or none of them was taken."""
+    end = PLANS[name][1].ends[0]
+    rows = [part[:end] for part in stream()]
+    refused = 0
+    for at in count(1):
+        session, lines = opened(name), Lines(at)
+        with suppress(KeyboardInterrupt), lines:
+            session.add(*rows)
+        if lines.count < at:
+            break
+        try:
+            session.add(*rows)
+        except RuntimeError:
+            refused += 1
+        assert sum(len(part[0]) for part in session._rows) <= end
+    assert 0 < refused < at - 1
 
 
 @every_session
