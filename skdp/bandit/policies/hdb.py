@@ -22,11 +22,11 @@ from .ftrl import StreamPolicy
 
 @dataclass(frozen=True, eq=False)
 class _Memory:
-    """Weights now, before the last step, and when all had been forced, and the solver's memory."""
+    """Weights now, before the last step, and once all had been forced, and the solver's memory."""
 
     w: np.ndarray
     before: np.ndarray
-    first: np.ndarray
+    first: np.ndarray | None = None
     streams: Any = None
 
 
@@ -96,7 +96,7 @@ class HDBPolicy(StreamPolicy):
 
     def learn(self, problem: BanditProblem, ask: Ask, seen: int, memory: Any) -> tuple[Rule, Any]:
         """One step of every arm, or the weights that the solver has released."""
-        last = memory or _Memory(*[zero_weights(problem)] * 3)
+        last = memory or _Memory(*[zero_weights(problem)] * 2)
         each, streams = self.turns(problem), None
         forced = each * problem.n_arms
         if self.solver is None:
@@ -105,7 +105,9 @@ class HDBPolicy(StreamPolicy):
             w = toward(last.w, ask(last.w, last.before), self.radius, steps)
         else:
             w, streams = self.stepped(problem, ask, last.streams)
-        now = _Memory(w, last.w, w if seen <= forced else last.first, streams)
         if seen < forced:
-            return RoundRobin(w, each), now
-        return Preselecting(w, now.first, inf if self.margin is None else self.margin / 2), now
+            return RoundRobin(w, each), _Memory(w, last.w, streams=streams)
+        # The first that are released after that: a solver's batches end where they do.
+        first = w if last.first is None else last.first
+        margin = inf if self.margin is None else self.margin / 2
+        return Preselecting(w, first, margin), _Memory(w, last.w, first, streams)
