@@ -2,11 +2,13 @@
 
 import pickle
 from contextlib import suppress
-from itertools import count, pairwise
+from dataclasses import replace
+from itertools import count, pairwise, product
 
 import numpy as np
 import pytest
 from interruptions import Lines
+from planted_bugs.noise import Prepared
 from scipy import stats
 from sessions_of_bandits import (
     CLIP,
@@ -27,7 +29,7 @@ from skdp.exceptions import BudgetExceededError
 from skdp.privacy import Adjacency, SeededNoise, SystemNoise, secret_pickle
 from skdp.privacy.accounting import Budget, Ledger
 from skdp.privacy.bandit_sessions import ArmSession, best_vertices
-from skdp.privacy.mechanisms import spacing
+from skdp.privacy.mechanisms import prefix_sums_by, spacing
 from skdp.privacy.rows import bounded_rows
 from skdp.problem import BanditProblem, ContextBounds
 from skdp.problem.losses import Logistic, Squared
@@ -157,6 +159,68 @@ def test_a_secret_pickle_goes_on_where_it_stopped(name, at):
     assert len(first) == len(second)
     for a, b in zip(first, second, strict=True):
         np.testing.assert_array_equal(a, b)
+
+
+class Drawn(Silence):
+    """Ones at one of the draws, zeros at all others."""
+
+    def __init__(self, at):
+        self._left = at
+
+    def normal(self, shape):
+        self._left -= 1
+        return np.full(shape, float(self._left == -1))
+
+
+@pytest.mark.parametrize("name", ["moments", "sums"])
+@pytest.mark.parametrize("mechanism", ["blt", "toeplitz", "tree"])
+def test_noise_of_running_sums_is_drawn_anew_and_correlated_as_the_price_assumes(
+    name, mechanism, monkeypatch
+):
+    problem, plan = PLANS[name]
+    plan = replace(plan, mechanism=mechanism)
+    monkeypatch.setitem(PLANS, name, (problem, plan))
+    releases = range(len(plan.ends))
+    for draw in releases:
+        ledger = Ledger(1.0, 1e-5, calculus=plan.calculus)
+        session = opened(name, noise=Drawn(draw), ledger=ledger)
+        (event,) = ledger.receipt()
+        correlator = prefix_sums_by(mechanism, len(plan.ends)).correlator(1)
+        rows = np.zeros((T, D)), np.zeros(T, dtype=int), np.zeros(T)
+        for t, answer in zip(releases, run(session, name, rows), strict=True):
+            expected = event.noise_scale * correlator.step(np.ones(1) * (t == draw))
+            np.testing.assert_allclose(answer - expected, 0.0, atol=1e-3 * event.noise_scale)
+
+
+@pytest.mark.parametrize("rounds", [(3, 1, 2), (1, 2, 3)])
+def test_the_block_that_is_asked_most_decides_about_the_noise_of_gradients(rounds, monkeypatch):
+    problem, plan = PLANS["gradients"]
+    plan = replace(plan, answers=rounds)
+    monkeypatch.setitem(PLANS, "gradients", (problem, plan))
+    session = opened("gradients", noise=Drawn(0))
+    answers = run(session, "gradients", (np.zeros((T, D)), np.zeros(T, dtype=int), np.zeros(T)))
+    noise = (answers[0][0] * plan.ends[0]).max()
+    amount = plan.calculus.limit(1.0, 1e-5)
+    assert noise == pytest.approx(2 * CLIP * np.sqrt(max(rounds) / amount), rel=2e-3)
+
+
+def test_choices_of_each_block_have_the_noise_that_its_rounds_need(monkeypatch):
+    """A candidate with a head start beats the best one if the noise is large enough."""
+    problem, plan = PLANS["selections"]
+    for rounds, faster in product([(1, 2, 3), (3, 2, 1)], [True, False]):
+        monkeypatch.setitem(PLANS, "selections", (problem, replace(plan, answers=rounds)))
+        source = Prepared()
+        session, users = opened("selections", noise=source), 0
+        for end, most in zip(plan.ends, rounds, strict=True):
+            n, users = end - users, end
+            session.add(np.ones((n, D)), np.zeros(n, dtype=int), np.ones(n))
+            scale = 4 * CLIP / np.sqrt(4 * plan.calculus.limit(1.0, 1e-5) / most)
+            source.place = 0, D + 1
+            # Each user raises the score of a direction by the clip and lowers that of the other.
+            source.ahead = 2 * n * CLIP / scale * (1.001 if faster else 0.999)
+            answer = session.ask(np.zeros((K, D)))
+            assert (answer[0] == D + 1) == faster
+            session.close()
 
 
 def test_moments_are_those_of_all_users_so_far():
