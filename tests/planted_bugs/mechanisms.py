@@ -416,7 +416,7 @@ def column_norm_over(share):
 
 
 def one_normal(honest, self):
-    if self.taken == 0:
+    if self._taken == 0:
         self.first = honest(self)
     return self.first
 

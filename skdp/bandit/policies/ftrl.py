@@ -49,7 +49,7 @@ class StreamPolicy(Policy, ABC):
 
     @abstractmethod
     def learns_by(self, problem: BanditProblem) -> StreamingSolver:
-        """What learns the weights of an arm."""
+        """The solver that learns the weights of an arm."""
 
     def constraint(self) -> Constraint:
         """Constraint on the weights of an arm; by default none."""

@@ -31,26 +31,26 @@ class GDPolicy(AveragingPolicy):
 
     Parameters
     ----------
-    steps : int, default=50
-        Gradients a block.
     clip : float, default=0.1
         Bound on the derivative of the loss of a row, for rewards mapped to [-1, 1].
     growth : float, default=2.0
         Factor by which blocks grow, in [1.001, 1e6].
+    steps : int, default=50
+        Gradients a block.
     """
 
     releases: ClassVar[Literal["gradients", "selections"]] = "gradients"
     hyperparameters: ClassVar[dict[str, list[Any]]] = {
-        "steps": [Interval(Integral, 1, None, closed="left")],
         "clip": [POSITIVE],
         "growth": [GROWTH],
+        "steps": [Interval(Integral, 1, None, closed="left")],
     }
 
-    steps: int = 50
     clip: float = 0.1
+    steps: int = 50
 
     def rounds(self, problem: BanditProblem, n: int) -> int:
-        """As many steps, whatever the block."""
+        """Number of steps, the same for any block."""
         del problem, n
         return self.steps
 

@@ -27,25 +27,24 @@ class SparsePolicy(AveragingPolicy):
 
     Parameters
     ----------
-    radius : float, default=1.0
-        Radius of the l1 ball, for mapped rewards and entries in [-1, 1].
     clip : float, default=0.5
         Bound on the derivative of the loss of a row, for rewards mapped to [-1, 1].
     growth : float, default=2.0
         Factor by which blocks grow, in [1.001, 1e6].
+    radius : float, default=1.0
+        Radius of the l1 ball, for mapped rewards and entries in [-1, 1].
     """
 
     calculus: ClassVar[Calculus] = ZeroConcentratedDP()
     contexts: ClassVar[Literal["norm", "entries"]] = "entries"
     releases: ClassVar[Literal["gradients", "selections"]] = "selections"
     hyperparameters: ClassVar[dict[str, list[Any]]] = {
-        "radius": [POSITIVE],
         "clip": [POSITIVE],
         "growth": [GROWTH],
+        "radius": [POSITIVE],
     }
 
     radius: float = 1.0
-    clip: float = 0.5
 
     def _fitted(self, problem: BanditProblem, ask: Ask, size: int) -> np.ndarray:
         w = zero_weights(problem)

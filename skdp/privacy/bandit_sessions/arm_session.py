@@ -203,13 +203,11 @@ class ArmSession(SecretState):
             choices = [GumbelMechanism.calibrated(moved, k, spend) for k in rounds]
             self._scales = [one.noise_scale for one in choices] * (releases // len(rounds))
             # All blocks cost the same but for rounding.
-            event: Event = max(choices, key=lambda one: one.choices / one.noise_scale**2).event(
-                name
-            )
-            return event if plan.running else replace(event, part=blocks)
+            costliest = max(choices, key=lambda one: one.choices / one.noise_scale**2)
+            return replace(costliest.event(name), part=None if plan.running else blocks)
+        of_gradients = adjacency.of_sum(plan.clip * self._problem.longest_row)
         if not plan.running:
-            count = max(plan.answers)
-            moved = self._computed(adjacency.of_sum(plan.clip * self._problem.longest_row))
+            count, moved = max(plan.answers), self._computed(of_gradients)
             fresh = GaussianMechanism.calibrated(moved, Spend(spend.amount / count))
             self._mechanism, self._scales = fresh, [fresh.noise_scale] * releases
             return GaussianEvent(
@@ -219,12 +217,10 @@ class ArmSession(SecretState):
                 count=count,
                 part=blocks,
             )
-        shape: tuple[int, ...] = K, p
+        shape, moved = (K, p), self._computed(of_gradients)
         if plan.releases == "moments":
             shape = K, p * (p + 1) // 2 + p
             moved = self._computed(joint_sensitivity(adjacency, self._problem.longest_row))
-        else:
-            moved = self._computed(adjacency.of_sum(plan.clip * self._problem.longest_row))
         mechanism = prefix_sums_by(plan.mechanism, releases)
         scale = mechanism.noise_scale(moved, spend)
         self._prefix = mechanism.open(shape, scale, self._noise)
@@ -237,12 +233,11 @@ class ArmSession(SecretState):
         """The sensitivity of computed sums, with the margin of :mod:`skdp.privacy.rounding`.
 
         Two differences of scores err at a time where sums are scores, which is twice the margin of
-        a sum; and blocks are added up one after the other, as are parts of a block of moments.
+        a sum. Rows that waited, or runs of rows, and blocks are added up one after the other.
         """
-        horizon, parts = self._problem.horizon, len(self._plan.ends)
-        if self._plan.releases == "moments":
-            parts += horizon // _WAITING
-        return inflated(sensitivity, of_sum(horizon, 2.0) + 2.0**-51 * horizon * parts)
+        horizon = self._problem.horizon
+        additions = horizon // _WAITING + len(self._plan.ends)
+        return inflated(sensitivity, of_sum(horizon, 2.0, additions))
 
     @final
     def _users(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
