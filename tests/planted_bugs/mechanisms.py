@@ -89,7 +89,7 @@ def moments_of_bandits_lie_on_the_grid():
     problem = BanditProblem(2, D, 8, Squared(), ContextBounds(1.0, 0.0), 1.0, 1e-5)
     ledger = Ledger(1.0, 1e-5)
     plan = Plan("moments", (8,), GaussianDP())
-    session = ArmSession(plan, problem, ledger, REPLACE_ONE, SystemNoise())
+    session = ArmSession(plan, problem, ledger, Adjacency.REPLACE_ONE, SystemNoise())
     (event,) = ledger.receipt()
     g = noise_grid.spacing(event.sensitivity, event.noise_scale, 2 * (D * (D + 1) // 2 + D))
     rng = np.random.default_rng(1)

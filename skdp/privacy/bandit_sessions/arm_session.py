@@ -322,7 +322,8 @@ def joint_sensitivity(adjacency: Adjacency, longest: float = 1.0) -> float:
     ``longest`` is the bound on the l2 norm of rows, at least 1.
     """
     square = longest * longest
-    if adjacency is Adjacency.REPLACE_ONE:
+    # Also of its name, which would be taken for the weaker relation otherwise.
+    if Adjacency(adjacency) is Adjacency.REPLACE_ONE:
         return sqrt(2.0) * (square + 0.5)
     return sqrt(square * (square + 1.0))
 

@@ -105,6 +105,12 @@ def test_rows_in_the_cube_move_sums_as_far_as_was_charged(name, adjacency, monke
     assert 0.99 * event.sensitivity <= moved <= event.sensitivity
 
 
+def test_the_name_of_a_relation_is_not_taken_for_the_weaker_one():
+    assert joint_sensitivity("replace_one") == joint_sensitivity(Adjacency.REPLACE_ONE)
+    with pytest.raises(ValueError, match="replace"):
+        joint_sensitivity("replace")
+
+
 @pytest.mark.parametrize("horizon", [10**4, 10**6, 10**8])
 def test_moments_have_a_margin_for_all_parts_of_a_block_that_are_added_up(horizon):
     """256 users at a time, one part after the other: theorem N5."""
