@@ -116,7 +116,7 @@ def audit(
         rows of its unit are.
     sees : {'auto', 'queries', 'answers', 'model'}, default='auto'
         See above. Searches know ``'model'`` alone, and streaming solvers under
-        ``partial_fit`` and as policies of bandits.
+        ``partial_fit``.
     runs : int, optional
         Runs on each of the two data sets; by default as many answers as bring the bound close to
         the claim, or as many fits as take about 20 seconds. For one run, the number of guesses; by

@@ -1,7 +1,7 @@
 """Problem of a fit in public terms: losses, penalties, constraints, bounds; no rows."""
 
 from .axis_vertices import AxisVertices
-from .bandit_problem import BanditProblem, CubeBounds, NormBounds
+from .bandit_problem import BanditProblem, ContextBounds
 from .bounds import CountBounds, RowBounds, RowMap, TargetBounds
 from .column_bounds import ColumnBounds, ColumnScaling
 from .influence import InfluenceBounds
@@ -13,10 +13,9 @@ __all__ = [
     "BanditProblem",
     "ColumnBounds",
     "ColumnScaling",
+    "ContextBounds",
     "CountBounds",
-    "CubeBounds",
     "InfluenceBounds",
-    "NormBounds",
     "Problem",
     "RowBounds",
     "RowMap",

@@ -118,18 +118,10 @@ def test_answers_of_a_bandit_tell_as_much_as_claimed():
     other[0][0] = [0.5, np.sqrt(0.75)]
     model = bandit().set_params(policy="blocks", epsilon=4.0)
     check_tight(audit(model, contexts, returned, other=other, sees="queries", runs=20_000))
-    for policy in ("gd", "hdb", "sparse"):
+    for policy in ("ftrl", "gd", "hdb", "sparse", HDBPolicy(solver=FTRL())):
         model.set_params(policy=policy)
         options = {"other": other, "sees": "queries", "runs": 300}
         assert not audit(model, contexts, returned, **options).at(SURE).refuted
-
-
-@pytest.mark.filterwarnings("ignore:DPContextualBandit has .* users for:UserWarning")
-def test_streaming_solvers_of_bandits_are_known_by_their_models_alone():
-    contexts, returned, other = users()
-    model = bandit().set_params(policy=HDBPolicy(solver=FTRL()))
-    with pytest.raises(TypeError, match="needs a likelihood for ArmStreams"):
-        audit(model, contexts, returned, other=other, sees="answers", runs=10)
 
 
 @pytest.mark.nightly

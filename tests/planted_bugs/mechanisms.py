@@ -8,7 +8,7 @@ from math import prod, sqrt
 from types import MethodType
 
 import numpy as np
-from interruptions import PACKAGE, interrupted_everywhere
+from interruptions import PACKAGE
 from planted_bugs.bug import REPLACE_ONE, ZERO_OUT, Anew, Bug, Value, gives, times
 from planted_bugs.noise import Prepared, seeded
 from privacy import test_randomness, test_rounded_noise
@@ -26,7 +26,6 @@ from skdp.privacy import (
     refined,
 )
 from skdp.privacy.accounting import ExponentialEvent, Ledger, Spend, ZeroConcentratedDP
-from skdp.privacy.bandit_sessions import StepSession
 from skdp.privacy.mechanisms import (
     BLT,
     GaussianMechanism,
@@ -90,22 +89,6 @@ def no_draw_is_handed_out_twice():
         drawn = np.concatenate([draw() for _ in range(40)])
         # Two of so many coincide with a chance below 1e-7.
         assert np.unique(drawn).size == drawn.size, "noise was handed out twice"
-
-
-def interrupted(draw):
-    """A draw that is interrupted, at whatever line, leaves none that was used or wiped."""
-    drawn = [draw(), draw()]
-    for _ in interrupted_everywhere(draw):
-        drawn += [draw(), draw()]
-    drawn = np.concatenate(drawn)
-    assert np.count_nonzero(drawn) == drawn.size, "noise that was wiped is handed out"
-    assert np.unique(drawn).size == drawn.size, "noise was handed out twice"
-
-
-def interrupted_choices_of_bandits_leave_no_wiped_noise():
-    session = object.__new__(StepSession)
-    session._noise, session._ahead = seeded(), np.empty(0)
-    interrupted(lambda: session._gumbel((3,)))
 
 
 def forked_children_have_noise_of_their_own():
@@ -248,16 +231,6 @@ def rounded_and_wiped(honest, self, size, scale):
 
 
 @as_ours
-def chosen_and_wiped(honest, self, shape):
-    (size,) = shape
-    if size > len(self._ahead):
-        honest(self, (1,))
-    out = self._ahead[:size].copy()
-    self._ahead[:size] = 0.0
-    self._ahead = self._ahead[size:]
-    return out
-
-
 def rounded_twice(honest, self, size, scale):
     before = self._rounded
     out = honest(self, size, scale)
@@ -348,7 +321,7 @@ def column_norm_over(share):
 
 
 def one_normal(honest, self):
-    if self.taken == 0:
+    if self._taken == 0:
         self.first = honest(self)
     return self.first
 
@@ -396,14 +369,13 @@ BUGS = (
     Bug("twice the scale named to solvers", {"Oracle.gradient_scale": times(2.0)}, NORMS, "another scale"),
     Bug("noise that is added in floating point", {"gaussian.noisy_on_grid": in_floating_point}, answers_lie_on_the_grid),
     Bug("an answer that is left off the grid", {"gaussian.noisy_on_grid": off_the_grid}, answers_lie_on_the_grid),
-    Bug("moments that are left off the grid", {"arm_moments.on_grid": lambda _, values, g: 1.0 * values}, partial(test_sessions.test_moments_lie_on_a_public_grid_whatever_the_rows, 1.0)),
+    Bug("moments that are left off the grid", {"arm_session.on_grid": lambda _, values, g: 1.0 * values}, partial(test_sessions.test_moments_lie_on_a_public_grid_whatever_the_rows, 1.0)),
     Bug("masked messages that are left off the grid", {"site_noise.on_grid": lambda _, values, g: 1.0 * values}, partial(test_sites.test_masked_messages_lie_on_a_public_grid_whatever_they_say, None)),
     # Sources of noise.
     Bug("noise that is shared after a fork", {"SystemNoise._start_afresh": not_afresh}, forked_children_have_noise_of_their_own, "alike", needs=FORKS),
     Bug("normals handed out twice", {"SystemNoise._drawn_ahead": drawn_twice}, no_draw_is_handed_out_twice, "twice"),
     Bug("noise that was rounded ahead handed out twice", {"SystemNoise._rounded_ahead": rounded_twice}, no_draw_is_handed_out_twice, "twice"),
     Bug("wiped noise left for the next draw by an interruption", {"SystemNoise._rounded_ahead": rounded_and_wiped}, partial(test_rounded_noise.test_an_interrupted_draw_loses_noise_and_leaves_none_that_was_used_or_wiped, lambda noise: noise.rounded(3, SCALE), KeyboardInterrupt)),
-    Bug("wiped noise of bandits left for the next choice by an interruption", {"StepSession._gumbel": chosen_and_wiped}, interrupted_choices_of_bandits_leave_no_wiped_noise, "wiped"),
     Bug("last bits of wide noise lost before it is added", {"randomness._COARSE": Value(2.0**1023)}, test_grid.test_noise_far_wider_than_the_grid_is_whole_numbers_of_both_parities),
     Bug("public randomness from the stream of the noise", {"randomness._COIN_STREAM": Value(0)}, partial(test_randomness.test_public_generator_tell_nothing_of_the_noise, lambda: 7)),
     Bug("draws decided by quantiles that are refined once", {"randomness.refined": lambda honest, z, tail: honest(z, tail) if isinstance(z, float) else int(z * 2**BITS)}, draws_are_decided_by_the_bits_of_their_words, "wrongly"),

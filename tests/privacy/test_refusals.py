@@ -79,7 +79,7 @@ REFUSED = [
     ("bandit, ends", lambda bad: Plan("moments", bad, EACH[0]), ((), (3, 3)), "increasing ends"),
     ("bandit, clip", lambda bad: Plan("gradients", (3,), EACH[0], bad, (2,)), (0.0, inf), "positive finite clip"),
     ("bandit, answers", lambda bad: Plan("gradients", (3, 4), EACH[1], 1.0, bad), ((0, 1), (1,)), "at least 1 answer at each of them"),
-    ("bandit, several answers", lambda bad: Plan(bad, (1, 2), EACH[1], 1.0, (1, 2)), ("steps", "moments"), "1 answer at each end but of"),
+    ("bandit, several answers", lambda bad: Plan(bad, (1, 2), EACH[1], 1.0, (1, 2)), ("steps", "moments", "sums"), "1 answer at each end but of"),
 ]  # fmt: skip
 
 
