@@ -341,6 +341,15 @@ class RowMap:
         matrix = np.eye(self.n_features) if self.matrix is None else self.matrix
         return self.scale[:, None] * (matrix if self.sketch is None else matrix[self.sketch])
 
+    @cached_property
+    def turned(self) -> tuple[np.ndarray, np.ndarray]:
+        """Lower triangular matrix L (d, k) and shift t (k,) with ``||x L - t|| = ||x B - s||``.
+
+        ``B' = Q L'`` and ``t = s Q`` with Q orthogonal, so that ``x B - s = (x L - t) Q'``.
+        """
+        Q, R = np.linalg.qr(self.jacobian().T, mode="complete")
+        return R.T, self.shift @ Q
+
     def pull_back(self, v: np.ndarray) -> np.ndarray:
         """``B v``, so that ``<x, pull_back(v)> = <z + shift, v>``; v is (k,) or (k, K)."""
         u = v if self.matrix is None else self.matrix @ v
