@@ -318,16 +318,18 @@ class RowMap:
         self,
         rows: np.ndarray,
         product: Callable[[np.ndarray, np.ndarray], np.ndarray] = np.matmul,
+        room: np.ndarray | None = None,
     ) -> np.ndarray:
         """Rows (m, d) in these coordinates, (m, k), none of them scaled down; a fresh array.
 
-        ``product`` is that of rows with a matrix.
+        ``product`` is that of rows with a matrix; without one the array may be ``room``.
         """
         if self.sketch is not None:
             Z = self._added_up(rows * self.scale)
             Z = Z if self.matrix is None else product(Z, self.matrix)
         elif self.matrix is None:
-            Z = np.array(rows, dtype=np.float64, order="K")
+            Z = np.empty_like(rows, np.float64, subok=False) if room is None else room
+            np.copyto(Z, rows)
             for entries, features in long_rows(Z):
                 entries *= self.scale[features]
         else:

@@ -45,6 +45,8 @@ PIECE_ENTRIES = 1 << 17
 LEAST_PIECE = 512  # Rows that are brought to other coordinates at a time are at least as many.
 # Kernels of linear algebra for fewer rows than this may depend on the memory between columns.
 _FEW_ROWS = 16
+# Numbers of entries with which rows are summed up faster each by itself than by linear algebra.
+_FAST_BY_ROW = range(32, 401)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -168,8 +170,10 @@ class RawBlock:
         with np.errstate(over="ignore", invalid="ignore"):
             if not isinstance(X, np.ndarray):
                 norms = lengths_of(_in_double(X if scaling is None else on_scale(scaling, X)))
-            elif scaling is None and X.dtype == np.float64 and (
-                X.flags.c_contiguous or not self.in_single
+            elif (
+                scaling is None
+                and X.dtype == np.float64
+                and (X.flags.c_contiguous or not self.in_single)
             ):
                 norms = lengths_of(X)
             else:
@@ -443,7 +447,7 @@ class BoundedBlock:
         d, c = self._n_features, self.constant
         squares, last = np.zeros(d + bool(c)), np.zeros(d - 1 + bool(c))
         for V, roots in self._weighed_features():
-            squares[:d] += np.ones(len(V)) @ np.square(V)
+            squares[:d] += np.einsum("ij,ij->j", V, V)
             last += c * (roots @ V) if c else V[:, -1] @ V[:, :-1]
             if c:
                 squares[d] += c * c * (roots @ roots)
@@ -498,8 +502,9 @@ class BoundedBlock:
         privacy unit. Of rows that were drawn it tells who else was drawn, and of rows of units how
         many rows others have, and so each is summed up by itself.
         """
-        one_by_one = self.apart and isinstance(self._X, np.ndarray)
-        z = by_row(self._X, v) if one_by_one else self._X @ v
+        X = self._X
+        one_by_one = isinstance(X, np.ndarray) and (self.apart or _faster_by_row(X, v))
+        z = by_row(X, v) if one_by_one else X @ v
         return z if self._factor is None else times_rows(z, self._factor)
 
     def written_out(self, constant: float = 0.0) -> np.ndarray:
@@ -645,6 +650,11 @@ def by_row(X: np.ndarray, w: np.ndarray) -> np.ndarray:
     terms = "ij,j->i" if w.ndim == 1 else "ij,jk->ik"
     X, w = _accompanied(np.ascontiguousarray(X)), np.ascontiguousarray(w)
     return np.asarray(np.einsum(terms, X, w, optimize=False))[:m]
+
+
+def _faster_by_row(X: np.ndarray, v: np.ndarray) -> bool:
+    """Tell whether dense rows are summed up no slower each by itself, by their shape and order."""
+    return v.ndim == 1 and X.shape[1] in _FAST_BY_ROW and X.flags.c_contiguous
 
 
 def with_constant(lengths: np.ndarray, constant: float, longest: float) -> np.ndarray:

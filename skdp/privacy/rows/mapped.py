@@ -84,7 +84,7 @@ class MappedBlock(BoundedBlock):
         if self._scratch is None:
             return self._map.apply(X)
         room = self._scratch.rows(len(X), self._map.n_features, "mapped")
-        return self._map.apply(X, partial(np.matmul, out=room))
+        return self._map.apply(X, partial(np.matmul, out=room), room)
 
     def _lengths_of(self, Z: np.ndarray) -> np.ndarray:
         lengths = widened(lengths_of(Z))
