@@ -318,16 +318,18 @@ class RowMap:
         self,
         rows: np.ndarray,
         product: Callable[[np.ndarray, np.ndarray], np.ndarray] = np.matmul,
+        room: np.ndarray | None = None,
     ) -> np.ndarray:
         """Rows (m, d) in these coordinates, (m, k), none of them scaled down; a fresh array.
 
-        ``product`` is that of rows with a matrix.
+        ``product`` is that of rows with a matrix; without one the array may be ``room``.
         """
         if self.sketch is not None:
             Z = self._added_up(rows * self.scale)
             Z = Z if self.matrix is None else product(Z, self.matrix)
         elif self.matrix is None:
-            Z = np.array(rows, dtype=np.float64, order="K")
+            Z = np.empty_like(rows, np.float64, subok=False) if room is None else room
+            np.copyto(Z, rows)
             for entries, features in long_rows(Z):
                 entries *= self.scale[features]
         else:
@@ -340,6 +342,15 @@ class RowMap:
         """The matrix B (d, k) of the linear part, written out: ``z = x @ B - shift``."""
         matrix = np.eye(self.n_features) if self.matrix is None else self.matrix
         return self.scale[:, None] * (matrix if self.sketch is None else matrix[self.sketch])
+
+    @cached_property
+    def turned(self) -> tuple[np.ndarray, np.ndarray]:
+        """Lower triangular matrix L (d, k) and shift t (k,) with ``||x L - t|| = ||x B - s||``.
+
+        ``B' = Q L'`` and ``t = s Q`` with Q orthogonal, so that ``x B - s = (x L - t) Q'``.
+        """
+        Q, R = np.linalg.qr(self.jacobian().T, mode="complete")
+        return R.T, self.shift @ Q
 
     def pull_back(self, v: np.ndarray) -> np.ndarray:
         """``B v``, so that ``<x, pull_back(v)> = <z + shift, v>``; v is (k,) or (k, K)."""

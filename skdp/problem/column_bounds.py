@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -389,10 +390,15 @@ def long_rows(X: Entries) -> Iterator[tuple[np.ndarray, np.ndarray | slice]]:
     if not isinstance(X, np.ndarray) or together < 2:
         yield _entries(X)
         return
-    first = len(X) - len(X) % together
-    features = np.arange(X.shape[1])
-    yield X[:first].reshape(-1, together * features.size), np.tile(features, together)
-    yield X[first:], features
+    first, features = len(X) - len(X) % together, _of_rows(X.shape[1], together)
+    yield X[:first].reshape(-1, features.size), features
+    yield X[first:], features[: X.shape[1]]
+
+
+@lru_cache(maxsize=16)
+def _of_rows(n_features: int, rows: int) -> np.ndarray:
+    """The feature of each entry of so many rows, one row behind the other; read-only."""
+    return unchangeable(np.tile(np.arange(n_features), rows))
 
 
 def _entries(X: Entries) -> tuple[np.ndarray, np.ndarray | slice]:

@@ -26,9 +26,7 @@ BlockKernel: TypeAlias = Callable[["BoundedBlock"], np.ndarray]
 _LARGEST_NORM = 1e150
 _LEAST_NORM = 1e-150
 LARGEST_SINGLE = 1e30  # What is kept in single precision is below that, far from its end.
-# Norms that rows are held to for which single precision is enough.
-LEAST_SINGLE, MOST_SINGLE = 1e-6, 1e15
-_LEAST_SQUARED = 1e-14  # Norm of a row whose squares count in single precision.
+_LEAST_SINGLE = 1e-30  # And what is above that is far from its other end.
 # Half a unit in the last place of 1, in double and in single precision.
 ROUNDING, SINGLE_ROUNDING = 2.0**-53, 2.0**-24
 LARGEST_LOSS = 1e-3  # Share of their bound by which rows may be taken for longer than they are.
@@ -38,15 +36,17 @@ LONGEST_CUT = 1 << 16  # Rows of a block. Threads wait for each other where they
 LONGEST_RUN = 1 << 13  # Rows added up by themselves; what rounding does to a sum grows with them.
 LONGEST_PIECE = 1 << 12  # Rows of a privacy unit that are added up by themselves.
 MANY_ROWS = 1 << 20  # Of a table of more rows little is kept for each.
-SINGLE_ROWS = 1 << 17  # In a table of more rows each is measured in single precision.
+SINGLE_ROWS = 1 << 17  # In a table of more rows each is measured under a map in single precision.
 STEPS = 2.0**26  # Of weights between 0 and 1.
 MOST_ROWS = LONGEST_RUN * 3 // 2
 # Entries that are brought to other coordinates, or sums of units held, at a time, so that they
 # stay in cache.
-PIECE_ENTRIES = 1 << 16
+PIECE_ENTRIES = 1 << 17
 LEAST_PIECE = 512  # Rows that are brought to other coordinates at a time are at least as many.
 # Kernels of linear algebra for fewer rows than this may depend on the memory between columns.
 _FEW_ROWS = 16
+# Numbers of entries with which rows are summed up faster each by itself than by linear algebra.
+_FAST_BY_ROW = range(32, 401)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -101,9 +101,10 @@ class RawBlock:
 
     Guarantees
     ----------
-    - Norms are those of the rows in double precision, up to rounding. Of rows that are measured in
-      single precision they are larger, by at most ``(d + 16) 2^-23`` of them and 2e-44, and
-      infinite beyond 1e38.
+    - Norms are those of the rows in double precision, up to rounding; of many rows they are kept in
+      single precision, larger by at most 2^-21 of them and 2e-44, and infinite beyond 1e38.
+    - Of rows that are measured under a map in single precision, neither the type nor the order of
+      X in memory changes them.
     """
 
     X: Rows
@@ -121,7 +122,7 @@ class RawBlock:
 
     @property
     def in_single(self) -> bool:
-        """True if rows are measured in single precision; public."""
+        """True if rows are measured in single precision under a map; public."""
         return self.of_rows > SINGLE_ROWS
 
     @property
@@ -169,17 +170,19 @@ class RawBlock:
         with np.errstate(over="ignore", invalid="ignore"):
             if not isinstance(X, np.ndarray):
                 norms = lengths_of(_in_double(X if scaling is None else on_scale(scaling, X)))
-            elif scaling is None and self.in_single:
-                norms = norms_in_single(X)
-            elif scaling is None and X.dtype == np.float64:
+            elif (
+                scaling is None
+                and X.dtype == np.float64
+                and (X.flags.c_contiguous or not self.in_single)
+            ):
                 norms = lengths_of(X)
             else:
-                # In one order: what is rounded up to single precision would show another.
+                # In one order: what is rounded to single precision would show another.
                 brought: Callable[[Any], Any] = widened if scaling is None else scaling.apply
                 pieces = (brought(_along_rows(X[rows], room)) for rows in _pieces_of(X))
                 norms = np.concatenate([*map(lengths_of, pieces)] or [np.empty(0)])
         norms[np.isnan(norms)] = np.inf
-        return rounded_up(norms) if self.in_single else norms
+        return rounded_up(norms) if self.of_many else norms
 
     def over(self, X: Rows | None, **changes: Any) -> RawBlock:
         """A block with X, the same features as they came, in place of its own; None is without.
@@ -272,7 +275,7 @@ class BoundedBlock:
 
     def __init__(self, raw: RawBlock, bounds: RowBounds) -> None:
         self._scaling, limit = bounds.scaling, bounds.data_norm
-        if raw.in_single and not norms_fit_in_single(raw.X.shape[1], limit):
+        if raw.of_many and not _LEAST_SINGLE <= limit <= LARGEST_SINGLE:
             raw = replace(raw, of_rows=0)
         norms = widened(raw.norms if self._scaling is None else raw.norms_on(self._scaling))
         largest = norms.max(initial=0.0)
@@ -444,7 +447,7 @@ class BoundedBlock:
         d, c = self._n_features, self.constant
         squares, last = np.zeros(d + bool(c)), np.zeros(d - 1 + bool(c))
         for V, roots in self._weighed_features():
-            squares[:d] += np.ones(len(V)) @ np.square(V)
+            squares[:d] += np.einsum("ij,ij->j", V, V)
             last += c * (roots @ V) if c else V[:, -1] @ V[:, :-1]
             if c:
                 squares[d] += c * c * (roots @ roots)
@@ -499,8 +502,9 @@ class BoundedBlock:
         privacy unit. Of rows that were drawn it tells who else was drawn, and of rows of units how
         many rows others have, and so each is summed up by itself.
         """
-        one_by_one = self.apart and isinstance(self._X, np.ndarray)
-        z = by_row(self._X, v) if one_by_one else self._X @ v
+        X = self._X
+        one_by_one = isinstance(X, np.ndarray) and (self.apart or _faster_by_row(X, v))
+        z = by_row(X, v) if one_by_one else X @ v
         return z if self._factor is None else times_rows(z, self._factor)
 
     def written_out(self, constant: float = 0.0) -> np.ndarray:
@@ -648,6 +652,11 @@ def by_row(X: np.ndarray, w: np.ndarray) -> np.ndarray:
     return np.asarray(np.einsum(terms, X, w, optimize=False))[:m]
 
 
+def _faster_by_row(X: np.ndarray, v: np.ndarray) -> bool:
+    """Tell whether dense rows are summed up no slower each by itself, by their shape and order."""
+    return v.ndim == 1 and X.shape[1] in _FAST_BY_ROW and X.flags.c_contiguous
+
+
 def with_constant(lengths: np.ndarray, constant: float, longest: float) -> np.ndarray:
     """Positive bounds on the norms of rows of these lengths, at most ``longest``, with a constant.
 
@@ -689,41 +698,6 @@ def lengths_of(X: Rows) -> np.ndarray:
     # row_norms does the same, but its checks of the array take as long again.
     both = _accompanied(X)
     return np.asarray(np.sqrt(np.einsum("ij,ij->i", both, both)))[: len(X)]
-
-
-def norms_fit_in_single(n_features: int, longest: float) -> bool:
-    """Tell whether norms in single precision are good enough for rows held to this norm; public."""
-    enough = (n_features + 8) * SINGLE_ROUNDING <= LARGEST_LOSS
-    return enough and LEAST_SINGLE <= longest <= MOST_SINGLE
-
-
-def norms_in_single(X: np.ndarray) -> np.ndarray:
-    r"""Bounds on the norms (l2) of dense rows from single precision, in double precision, (m,).
-
-    Guarantees
-    ----------
-    - They are no smaller than the norms, up to rounding in double precision. With ``u = 2^-24``
-      and norms from rounded entries, of which a square has passed through at most ``d + 4``
-      roundings and its root through one more, they are too small by at most ``(d / 2 + 4) u`` of
-      them. Of rows of norm 1e-14 or more, squares below the least normal number are together at
-      most ``1e-10 d`` of that of the norm, far less than the rest of the margin.
-    - Shorter rows, and those for whose squares single precision has no room, are measured in double
-      precision. Which these are is decided row by row, by the row alone.
-    - Neither the type nor the order of X in memory changes them: all rows are copied first. A row
-      that is not finite has an infinite bound, or none that is a number.
-    """
-    m, d = X.shape
-    norms, parts = np.empty(m), _pieces_of(X)
-    room = np.empty((max((rows.stop - rows.start for rows in parts), default=0), d), np.float32)
-    for rows in parts:
-        part, own = room[: rows.stop - rows.start], norms[rows]
-        np.copyto(part, X[rows], casting="same_kind")
-        own[:] = lengths_of(part)
-        own *= 1.0 + (d + 8) * SINGLE_ROUNDING
-        lost = np.flatnonzero(~((own >= _LEAST_SQUARED) & (own < np.inf)))
-        if lost.size:
-            own[lost] = lengths_of(_along_rows(X[rows][lost], Scratch()))
-    return norms
 
 
 def _accompanied(X: np.ndarray) -> np.ndarray:
