@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -17,6 +18,9 @@ Entries: TypeAlias = np.ndarray | sp.csr_array | sp.csr_matrix
 _LOOP = 1 << 10
 # Half widths within these leave room for squares and inverses in double precision.
 _LEAST_HALF_WIDTH, _LARGEST_HALF_WIDTH = 1e-150, 1e150
+# Factors within this and its inverse may be applied after rows have been added up, of entries that
+# end below the second on the scale.
+LARGEST_FACTOR, _FARTHEST = 1e10, 1e30
 _KEEP_NAMES = "Behind other steps, set_output(transform='pandas') of these keeps names."
 
 
@@ -353,6 +357,43 @@ class ColumnScaling:
             intercept = intercept + self.shift @ coef
         return coef / self.factor[:, None], intercept
 
+    def centred(self, X: np.ndarray) -> np.ndarray:
+        """Dense rows (m, d) less the shift, in their own units. Overwrites them."""
+        if self.shift is not None:
+            for values, features in long_rows(X):
+                values -= self.shift[features]
+        return X
+
+    def held(self, centred: np.ndarray, out: np.ndarray) -> np.ndarray:
+        """Centred rows, clipped to ``low / factor`` and ``high / factor``; ``out`` may be they."""
+        low, high = self._ends_in_units
+        for (values, features), (kept, _) in zip(long_rows(centred), long_rows(out), strict=True):
+            np.maximum(values, low[features], out=kept)
+            np.minimum(kept, high[features], out=kept)
+        return out
+
+    def multiplied(self, X: np.ndarray) -> np.ndarray:
+        """Centred and clipped rows times the factor, and so on the new scale. Overwrites them."""
+        for values, features in long_rows(X):
+            values *= self.factor[features]
+        return X
+
+    @cached_property
+    def _ends_in_units(self) -> tuple[np.ndarray, np.ndarray]:
+        low, high = self.within or (np.full(self.factor.shape, end) for end in (-np.inf, np.inf))
+        return low / self.factor, high / self.factor
+
+    @cached_property
+    def bounded(self) -> bool:
+        """True if rows on the scale, and in their own units, are short enough to be summed up.
+
+        The factor may be applied to their sums then.
+        """
+        if self.within is None:
+            return False
+        usual = 1 / LARGEST_FACTOR <= self.factor.min() <= self.factor.max() <= LARGEST_FACTOR
+        return bool(usual and max(np.abs(end).max() for end in self.within) <= _FARTHEST)
+
     def apply(self, X: Entries) -> Entries:
         """The rows (m, d) on the new scale. Overwrites them."""
         # Entries beyond the largest float end at the bound, which is where they belong.
@@ -389,10 +430,15 @@ def long_rows(X: Entries) -> Iterator[tuple[np.ndarray, np.ndarray | slice]]:
     if not isinstance(X, np.ndarray) or together < 2:
         yield _entries(X)
         return
-    first = len(X) - len(X) % together
-    features = np.arange(X.shape[1])
-    yield X[:first].reshape(-1, together * features.size), np.tile(features, together)
-    yield X[first:], features
+    first, d = len(X) - len(X) % together, X.shape[1]
+    yield X[:first].reshape(-1, together * d), _features(d, together)
+    yield X[first:], slice(None)
+
+
+@lru_cache(maxsize=64)
+def _features(n_features: int, rows: int) -> np.ndarray:
+    """The feature of each entry of so many rows, one behind the other; not to be changed."""
+    return np.tile(np.arange(n_features), rows)
 
 
 def _entries(X: Entries) -> tuple[np.ndarray, np.ndarray | slice]:
