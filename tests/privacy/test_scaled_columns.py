@@ -9,9 +9,15 @@ import scipy.sparse as sp
 
 from skdp.privacy import Adjacency
 from skdp.privacy.queries import GradientQuery, RowMeansQuery
-from skdp.privacy.rows import DaskRows, DenseRows, SparseRows, bounded_rows
-from skdp.privacy.rows.base import bounded_block
-from skdp.privacy.rows.bounded_rows import RawBlock
+from skdp.privacy.rows import (
+    BoundedBlock,
+    DaskRows,
+    DenseRows,
+    MappedBlock,
+    RawBlock,
+    SparseRows,
+    bounded_rows,
+)
 from skdp.problem import ColumnBounds, ColumnScaling, Problem, RowBounds, RowMap
 from skdp.problem.losses import Logistic
 
@@ -40,6 +46,10 @@ def by_hand(X, scaling):
 
 def store(X):
     return (SparseRows if sp.issparse(X) else DenseRows)(X, np.zeros(X.shape[0]))
+
+
+def loaded(raw, bounds):
+    return (BoundedBlock if bounds.row_map is None else MappedBlock)(raw, bounds).loaded()
 
 
 def view(X, bounds):
@@ -86,7 +96,7 @@ def check_rows_on_a_scale_are_no_longer_than_their_norms(scaling=SCALING):
             bounds = RowBounds(1.9, 0.5, row_map=row_map, scaling=scaling)
             raw = RawBlock(form, np.zeros(len(X)), of_rows=of_rows)
             for _ in range(2):
-                block = bounded_block(raw, bounds).loaded()
+                block = loaded(raw, bounds)
                 own = np.linalg.norm(block.rows(), axis=1)
                 assert np.all(own <= block.norms * (1 + 1e-12)), "longer than its norm"
                 assert np.all(own <= bounds.row_norm * (1 + 2.0**-20)), "longer than the bound"
@@ -117,7 +127,7 @@ def test_clipped_entries_are_the_same_whether_they_were_kept_or_not(order, row_m
     bounds, found = RowBounds(1.9, 0.5, row_map=row_map, scaling=SCALING), []
     for one_in in (1, 64, 10**9):
         monkeypatch.setattr(bounded_rows, "_ONE_IN", one_in)
-        block = bounded_block(RawBlock(X, np.zeros(len(X))), bounds).loaded()
+        block = loaded(RawBlock(X, np.zeros(len(X))), bounds)
         found.append((block.rows(), block.norms, block.combine(np.ones(len(X)))))
     for other in found[1:]:
         for ours, theirs in zip(other, found[0], strict=True):

@@ -115,18 +115,19 @@ class ColumnCellsQuery(_EntryCounts):
     def _of_block(self, block: RawBlock) -> np.ndarray:
         m, k, v = self.cells, len(self.columns), block.bounded_weights
         stored, step = entries_of(block.X, self.columns), (self.high - self.low) / self.cells
-        zeros = np.flatnonzero(stored.values == 0)
-        for values, columns in stored.by_column():
+        # Below comes first, and above behind the others.
+        zeros, first = np.flatnonzero(stored.values == 0), (m + 4) * np.arange(k)
+        for values, columns in stored.by_column(stored.values):
             values -= self.low[columns]
             values /= step[columns]
-        # Below comes first, and above behind the others.
-        places = np.floor(np.clip(stored.values, -1.0, m, out=stored.values), out=stored.values)
-        places += 1.0
-        flat = places.reshape(-1)
-        flat[np.flatnonzero(np.isnan(flat))] = m + 3
-        flat[zeros] = m + 2
-        cells = stored.place(places.astype(np.intp), m + 4)
-        out = tallied(cells.ravel(), k * (m + 4), None if v is None else stored.spread(v))
+            np.floor(np.clip(values, -1.0, m, out=values), out=values)
+            values += 1.0 + first[columns]
+        cells = stored.values.reshape(-1)
+        missing = np.flatnonzero(np.isnan(cells))
+        for cell, places in ((m + 3, missing), (m + 2, zeros)):
+            cells[places] = cell + first[stored.columns_of(places)]
+        weights = None if v is None else stored.spread(v)
+        out = tallied(cells.astype(np.intp), k * (m + 4), weights)
         out = out.reshape(k, m + 4)[:, [*range(1, m + 1), 0, m + 1, m + 2, m + 3]]
         # What sparse rows do not store is zero.
         out[:, m + 2] += (len(block.y) if v is None else v.sum()) - out.sum(axis=1)
@@ -171,20 +172,24 @@ class Entries:
     rows: np.ndarray
     columns: np.ndarray
 
-    def by_column(self) -> Iterator[tuple[np.ndarray, np.ndarray | slice]]:
-        """Views of the values, and the columns of each as an index."""
-        return self._with_columns(self.values)
+    def by_column(self, of: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray | slice]]:
+        """Views of what there is of each entry, and the columns of these as an index."""
+        return long_rows(of) if of.ndim == 2 else iter([(of, self.columns)])
 
     def place(self, cells: np.ndarray, each: int) -> np.ndarray:
         """Cells of entries, of so many a column, moved to where those of their columns are."""
         first = each * np.arange(self.columns.max(initial=0) + 1)
-        for own, columns in self._with_columns(cells):
+        for own, columns in self.by_column(cells):
             own += first[columns]
         return cells
 
     def rows_of(self, places: np.ndarray) -> np.ndarray:
         """Rows of the entries in these places."""
         return places // max(1, self.columns.size) if self.values.ndim == 2 else self.rows[places]
+
+    def columns_of(self, places: np.ndarray) -> np.ndarray:
+        """Columns of the entries in these places."""
+        return self.columns[places % self.columns.size if self.values.ndim == 2 else places]
 
     def numbers(self, m: int) -> np.ndarray:
         """Numbers of entries of m rows, (m,)."""
@@ -195,9 +200,6 @@ class Entries:
     def spread(self, of_rows: np.ndarray) -> np.ndarray:
         """Numbers of rows, one for each entry."""
         return np.broadcast_to(of_rows[self.rows], self.values.shape).ravel()
-
-    def _with_columns(self, of: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray | slice]]:
-        return long_rows(of) if of.ndim == 2 else iter([(of, self.columns)])
 
 
 def entries_of(X: np.ndarray | sp.csr_array | sp.csr_matrix, columns: tuple[int, ...]) -> Entries:

@@ -163,7 +163,7 @@ class RawBlock:
         return self._on(scaling)[1]
 
     def clipped_on(self, scaling: ColumnScaling) -> list[Clipped | None]:
-        """What another scale clips of each piece of dense rows; kept with the norms."""
+        """Entries that another scale clips, of each piece of dense rows; kept with the norms."""
         return self._on(scaling)[2]
 
     def _on(self, scaling: ColumnScaling) -> tuple[ColumnScaling, np.ndarray, list[Clipped | None]]:
@@ -487,7 +487,8 @@ class BoundedBlock:
         d, c = self._n_features, self.constant
         squares, last = np.zeros(d + bool(c)), np.zeros(d - 1 + bool(c))
         for V, roots in self._weighed_features():
-            squares[:d] += np.ones(len(V)) @ np.square(V)
+            for rows in _pieces_of(V):
+                squares[:d] += np.ones(len(V[rows])) @ np.square(V[rows])
             last += c * (roots @ V) if c else V[:, -1] @ V[:, :-1]
             if c:
                 squares[d] += c * c * (roots @ roots)
