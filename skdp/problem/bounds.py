@@ -338,9 +338,10 @@ class RowMap:
             Z = self._added_up(rows * self.scale)
             Z = Z if self.matrix is None else product(Z, self.matrix)
         elif self.matrix is None:
-            Z = np.array(rows, dtype=np.float64, order="K")
-            for entries, features in long_rows(Z):
-                entries *= self.scale[features]
+            Z = np.empty_like(rows, dtype=np.float64, subok=False)
+            rows = np.ascontiguousarray(rows) if Z.flags.c_contiguous else rows
+            for (given, features), (entries, _) in zip(long_rows(rows), long_rows(Z), strict=True):
+                np.multiply(given, self.scale[features], out=entries)
         else:
             Z = product(rows, self.jacobian())
         for entries, features in long_rows(Z):

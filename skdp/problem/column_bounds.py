@@ -366,7 +366,7 @@ class ColumnScaling:
 
     def held(self, centred: np.ndarray, out: np.ndarray) -> np.ndarray:
         """Centred rows, clipped to ``low / factor`` and ``high / factor``; ``out`` may be they."""
-        low, high = self._ends_in_units
+        low, high = self.ends_in_units
         for (values, features), (kept, _) in zip(long_rows(centred), long_rows(out), strict=True):
             np.maximum(values, low[features], out=kept)
             np.minimum(kept, high[features], out=kept)
@@ -379,7 +379,8 @@ class ColumnScaling:
         return X
 
     @cached_property
-    def _ends_in_units(self) -> tuple[np.ndarray, np.ndarray]:
+    def ends_in_units(self) -> tuple[np.ndarray, np.ndarray]:
+        """Ends that centred rows are clipped to; infinite ones hold nothing back."""
         low, high = self.within or (np.full(self.factor.shape, end) for end in (-np.inf, np.inf))
         return low / self.factor, high / self.factor
 

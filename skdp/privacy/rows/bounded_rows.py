@@ -19,7 +19,7 @@ from .score_cache import ScoreCache, times_rows
 
 Rows: TypeAlias = np.ndarray | sp.csr_array | sp.csr_matrix
 Sparse = TypeVar("Sparse", sp.csr_array, sp.csc_array)
-# Places of a few entries among some rows, one row behind the other, and their values.
+# Places of entries that are too low, and too high, among some rows, one row behind the other.
 Clipped: TypeAlias = tuple[np.ndarray, np.ndarray]
 # A function that adds up something over the rows of a block.
 BlockKernel: TypeAlias = Callable[["BoundedBlock"], np.ndarray]
@@ -47,7 +47,7 @@ MOST_ROWS = LONGEST_RUN * 3 // 2
 # stay in cache.
 PIECE_ENTRIES = 1 << 16
 LEAST_PIECE = 512  # Rows that are brought to other coordinates at a time are at least as many.
-_ONE_IN = 64  # Of so many entries, at most, is kept what it is clipped to.
+_ONE_IN = 64  # Of so many entries one may be clipped for the places of those to be kept.
 # Kernels of linear algebra for fewer rows than this may depend on the memory between columns.
 _FEW_ROWS = 16
 
@@ -381,7 +381,7 @@ class BoundedBlock:
                 if clipped is None:
                     scaling.held(part, part)
                 else:
-                    _put(part, *clipped)
+                    _put(part, clipped, scaling.ends_in_units)
                 if not self._in_units:
                     scaling.multiplied(part)
         return out
@@ -816,22 +816,23 @@ def _in_double(X: Rows, scratch: Scratch | None = None) -> Rows:
 
 
 def _clipped(centred: np.ndarray, held: np.ndarray) -> Clipped | None:
-    """Places of the entries in which a few rows differ, one row behind the other, and held ones.
+    """Places of the entries of a few rows that are below and above the ends they are held to.
 
     None if they are many: to clip all takes less time, and less memory, than to keep these.
     """
     places = np.flatnonzero(held != centred)
     if places.size * _ONE_IN > held.size:
         return None
-    return places.astype(np.int32), held.reshape(-1)[places]
+    before, after = centred.reshape(-1)[places], held.reshape(-1)[places]
+    below, above = (places[some].astype(np.int32) for some in (before < after, before > after))
+    return below, above
 
 
-def _put(rows: np.ndarray, places: np.ndarray, values: np.ndarray) -> None:
-    """Put values in places, counted one row behind the other, whatever the order in memory."""
-    if rows.flags.c_contiguous:
-        rows.reshape(-1)[places] = values
-    else:
-        rows[np.divmod(places, rows.shape[1])] = values
+def _put(rows: np.ndarray, clipped: Clipped, ends: tuple[np.ndarray, np.ndarray]) -> None:
+    """Put the lower and the upper ends of columns in their places, in any order in memory."""
+    for places, end in zip(clipped, ends, strict=True):
+        at, columns = np.divmod(places, rows.shape[1])
+        rows[at, columns] = end[columns]
 
 
 def _along_rows(X: np.ndarray, scratch: Scratch) -> np.ndarray:
