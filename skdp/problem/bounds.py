@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import hypot, inf, log, sqrt
 from typing import Any
@@ -195,6 +195,17 @@ class RowBounds:
     def longest(self) -> float:
         """Bound on the norm of a row without its intercept entry, before a map scales it down."""
         return self.data_norm if self.row_map is None else self.row_map.longest(self.data_norm)
+
+    @cached_property
+    def map_in_units(self) -> RowMap | None:
+        """The map of dense rows on the scale, but for its factor, which goes into the map.
+
+        None without a scaling and a map, or where the factor has to be applied entry by entry.
+        """
+        scaling, row_map = self.scaling, self.row_map
+        if scaling is None or row_map is None or self.nonnegative or not scaling.bounded:
+            return None
+        return replace(row_map, scale=scaling.factor * row_map.scale)
 
     @cached_property
     def mixed_features(self) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -18,6 +18,9 @@ Entries: TypeAlias = np.ndarray | sp.csr_array | sp.csr_matrix
 _LOOP = 1 << 10
 # Half widths within these leave room for squares and inverses in double precision.
 _LEAST_HALF_WIDTH, _LARGEST_HALF_WIDTH = 1e-150, 1e150
+# Factors within this and its inverse may be applied after rows have been added up, of entries that
+# end below the second on the scale.
+LARGEST_FACTOR, _FARTHEST = 1e10, 1e30
 _KEEP_NAMES = "Behind other steps, set_output(transform='pandas') of these keeps names."
 
 
@@ -353,6 +356,44 @@ class ColumnScaling:
         if self.shift is not None:
             intercept = intercept + self.shift @ coef
         return coef / self.factor[:, None], intercept
+
+    def centred(self, X: np.ndarray) -> np.ndarray:
+        """Dense rows (m, d) less the shift, in their own units. Overwrites them."""
+        if self.shift is not None:
+            for values, features in long_rows(X):
+                values -= self.shift[features]
+        return X
+
+    def held(self, centred: np.ndarray, out: np.ndarray) -> np.ndarray:
+        """Centred rows, clipped to ``low / factor`` and ``high / factor``; ``out`` may be they."""
+        low, high = self.ends_in_units
+        for (values, features), (kept, _) in zip(long_rows(centred), long_rows(out), strict=True):
+            np.maximum(values, low[features], out=kept)
+            np.minimum(kept, high[features], out=kept)
+        return out
+
+    def multiplied(self, X: np.ndarray) -> np.ndarray:
+        """Centred and clipped rows times the factor, and so on the new scale. Overwrites them."""
+        for values, features in long_rows(X):
+            values *= self.factor[features]
+        return X
+
+    @cached_property
+    def ends_in_units(self) -> tuple[np.ndarray, np.ndarray]:
+        """Ends that centred rows are clipped to; infinite ones hold nothing back."""
+        low, high = self.within or (np.full(self.factor.shape, end) for end in (-np.inf, np.inf))
+        return low / self.factor, high / self.factor
+
+    @cached_property
+    def bounded(self) -> bool:
+        """True if rows on the scale, and in their own units, are short enough to be summed up.
+
+        The factor may be applied to their sums then.
+        """
+        if self.within is None:
+            return False
+        usual = 1 / LARGEST_FACTOR <= self.factor.min() <= self.factor.max() <= LARGEST_FACTOR
+        return bool(usual and max(np.abs(end).max() for end in self.within) <= _FARTHEST)
 
     def apply(self, X: Entries) -> Entries:
         """The rows (m, d) on the new scale. Overwrites them."""

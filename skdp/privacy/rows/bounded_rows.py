@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise
+from itertools import pairwise, repeat
 from math import ceil
 from typing import Any, ClassVar, Self, TypeAlias, TypeVar
 
@@ -19,6 +19,8 @@ from .score_cache import ScoreCache, times_rows
 
 Rows: TypeAlias = np.ndarray | sp.csr_array | sp.csr_matrix
 Sparse = TypeVar("Sparse", sp.csr_array, sp.csc_array)
+# Places of entries that are too low, and too high, among some rows, one row behind the other.
+Clipped: TypeAlias = tuple[np.ndarray, np.ndarray]
 # A function that adds up something over the rows of a block.
 BlockKernel: TypeAlias = Callable[["BoundedBlock"], np.ndarray]
 
@@ -43,6 +45,7 @@ MOST_ROWS = LONGEST_RUN * 3 // 2
 # stay in cache.
 PIECE_ENTRIES = 1 << 17
 LEAST_PIECE = 512  # Rows that are brought to other coordinates at a time are at least as many.
+_ONE_IN = 64  # Of so many entries one may be clipped for the places of those to be kept.
 # Kernels of linear algebra for fewer rows than this may depend on the memory between columns.
 _FEW_ROWS = 16
 # Numbers of entries with which rows are summed up faster each by itself than by linear algebra.
@@ -154,20 +157,30 @@ class RawBlock:
     @cached_property
     def norms(self) -> np.ndarray:
         """Norms (l2) of the rows; inf where they are not finite."""
-        return self._measured(None)
+        return self._measured(None, [])
 
     def norms_on(self, scaling: ColumnScaling) -> np.ndarray:
         """Norms (l2) of the rows with features on another scale; the latest are kept."""
-        kept: tuple[ColumnScaling, np.ndarray] | None = vars(self).get("_norms_on")
-        if kept is None or kept[0] is not scaling:
-            # Those of the rows as they came are not asked for again, unless somebody does.
-            vars(self).pop("norms", None)
-            kept = vars(self)["_norms_on"] = scaling, self._measured(scaling)
-        return kept[1]
+        return self._on(scaling)[1]
 
-    def _measured(self, scaling: ColumnScaling | None) -> np.ndarray:
+    def clipped_on(self, scaling: ColumnScaling) -> list[Clipped | None]:
+        """Entries that another scale clips, of each piece of dense rows; kept with the norms."""
+        return self._on(scaling)[2]
+
+    def _on(self, scaling: ColumnScaling) -> tuple[ColumnScaling, np.ndarray, list[Clipped | None]]:
+        kept: tuple[ColumnScaling, np.ndarray, list[Clipped | None]] | None
+        kept = vars(self).get("_kept_on")
+        if kept is None or kept[0] is not scaling:
+            # Norms of the rows as they came are not asked for again, unless somebody does.
+            vars(self).pop("norms", None)
+            clipped: list[Clipped | None] = []
+            kept = vars(self)["_kept_on"] = scaling, self._measured(scaling, clipped), clipped
+        return kept
+
+    def _measured(self, scaling: ColumnScaling | None, clipped: list[Clipped | None]) -> np.ndarray:
+        """Norms (l2); what the scale clips of each piece of dense rows goes into the list."""
         X, room = self.X, Scratch()
-        with np.errstate(over="ignore", invalid="ignore"):
+        with np.errstate(all="ignore"):
             if not isinstance(X, np.ndarray):
                 norms = lengths_of(_in_double(X if scaling is None else on_scale(scaling, X)))
             elif (
@@ -177,10 +190,16 @@ class RawBlock:
             ):
                 norms = lengths_of(X)
             else:
-                # In one order: what is rounded to single precision would show another.
-                brought: Callable[[Any], Any] = widened if scaling is None else scaling.apply
-                pieces = (brought(_along_rows(X[rows], room)) for rows in _pieces_of(X))
-                norms = np.concatenate([*map(lengths_of, pieces)] or [np.empty(0)])
+                norms = np.empty(len(X))
+                for rows in _pieces_of(X):
+                    # In one order: what is rounded to single precision would show another.
+                    part = _along_rows(X[rows], room)
+                    if scaling is not None:
+                        centred, part = scaling.centred(part), room.like(part, "held")
+                        scaling.held(centred, part)
+                        clipped.append(_clipped(centred, part))
+                        scaling.multiplied(part)
+                    norms[rows] = lengths_of(part)
         norms[np.isnan(norms)] = np.inf
         return rounded_up(norms) if self.of_many else norms
 
@@ -190,7 +209,7 @@ class RawBlock:
         Norms that have been asked for are those of both.
         """
         other: Any = replace(self, X=X, **changes)
-        vars(other).update({k: v for k, v in vars(self).items() if k in ("norms", "_norms_on")})
+        vars(other).update({k: v for k, v in vars(self).items() if k in ("norms", "_kept_on")})
         return other
 
     def cut_to(self, columns: tuple[int, ...]) -> RawBlock:
@@ -279,11 +298,15 @@ class BoundedBlock:
             raw = replace(raw, of_rows=0)
         norms = widened(raw.norms if self._scaling is None else raw.norms_on(self._scaling))
         largest = norms.max(initial=0.0)
+        # The factor of the scale is left out where it is a part of the map.
+        dense = isinstance(raw.X, np.ndarray)
+        self._in_units = dense and bounds.map_in_units is not None
+        self._clipped = None if self._scaling is None else raw.clipped_on(self._scaling)
         self._X, self._limit, self._cache = raw.X, limit, ScoreCache()
         # True for rows whose place tells of others.
         self.apart = raw.shares is not None
         self.units, self.unit_pieces = raw.units, raw.pieces
-        self._scattered = isinstance(raw.X, np.ndarray) and not _fit_for_blas(raw.X)
+        self._scattered = dense and not _fit_for_blas(raw.X)
         self._huge: np.ndarray | None = None
         if largest > _LARGEST_NORM:
             self._huge = norms > _LARGEST_NORM
@@ -333,7 +356,7 @@ class BoundedBlock:
         """
         X = self._X
         if self._scaling is not None:
-            X = on_scale(self._scaling, X, scratch)
+            X = self._scaled(self._scaling, scratch)
         X = X if X.dtype == np.float64 else _in_double(X, scratch)
         if self._scattered and X is self._X:
             X = X.copy(order="K")
@@ -343,9 +366,28 @@ class BoundedBlock:
             X = _without_negatives(X)
         changes: dict[str, Any] = {} if scratch is None else {"_scratch": scratch}
         if X is not self._X:
-            changes |= {"_X": X, "_scaling": None, "_huge": None}
+            changes |= {"_X": X, "_scaling": None, "_huge": None, "_clipped": None}
             changes |= {"_scattered": False, "_signed": False}
         return self._copied(_origin=self, **changes) if changes else self
+
+    def _scaled(self, scaling: ColumnScaling, scratch: Scratch | None) -> Rows:
+        """A copy of the rows on the scale, or in their units, in double precision."""
+        X = self._X
+        if not isinstance(X, np.ndarray):
+            return on_scale(scaling, X)
+        out, pieces = (Scratch() if scratch is None else scratch).like(X, "block"), _pieces_of(X)
+        with np.errstate(all="ignore"):
+            for rows, clipped in zip(pieces, self._clipped or repeat(None), strict=False):
+                part = out[rows]
+                np.copyto(part, X[rows])
+                scaling.centred(part)
+                if clipped is None:
+                    scaling.held(part, part)
+                else:
+                    _put(part, clipped, scaling.ends_in_units)
+                if not self._in_units:
+                    scaling.multiplied(part)
+        return out
 
     def over(self, X: Rows | None) -> Self:
         """A copy with X, the same rows as they came, in place of its own; None takes them out."""
@@ -356,7 +398,8 @@ class BoundedBlock:
 
     def taken(self, chosen: np.ndarray) -> Self:
         """A copy with these of its rows, by their positions in the block; maybe none."""
-        own, new = self.lengths.taken(chosen), {"_scattered": False, "_cache": ScoreCache()}
+        own = self.lengths.taken(chosen)
+        new = {"_scattered": False, "_cache": ScoreCache(), "_clipped": None}
         other = self._copied(apart=True, unit_pieces=None, lengths=own, **new)
         for name in self._of_rows:
             if (of_all := vars(other).get(name)) is not None:
@@ -743,6 +786,26 @@ def _pieces_of(X: np.ndarray) -> list[slice]:
 
 def _in_double(X: Rows, scratch: Scratch | None = None) -> Rows:
     return X if X.dtype == np.float64 else _copied_in_double(X, scratch)
+
+
+def _clipped(centred: np.ndarray, held: np.ndarray) -> Clipped | None:
+    """Places of the entries of a few rows that are below and above the ends they are held to.
+
+    None if they are many: to clip all takes less time, and less memory, than to keep these.
+    """
+    places = np.flatnonzero(held != centred)
+    if places.size * _ONE_IN > held.size:
+        return None
+    before, after = centred.reshape(-1)[places], held.reshape(-1)[places]
+    below, above = (places[some].astype(np.int32) for some in (before < after, before > after))
+    return below, above
+
+
+def _put(rows: np.ndarray, clipped: Clipped, ends: tuple[np.ndarray, np.ndarray]) -> None:
+    """Put the lower and the upper ends of columns in their places, in any order in memory."""
+    for places, end in zip(clipped, ends, strict=True):
+        at, columns = np.divmod(places, rows.shape[1])
+        rows[at, columns] = end[columns]
 
 
 def _along_rows(X: np.ndarray, scratch: Scratch) -> np.ndarray:

@@ -57,7 +57,7 @@ class MappedBlock(BoundedBlock):
     def __init__(self, raw: RawBlock, bounds: RowBounds, measured: Lengths | None = None) -> None:
         assert bounds.row_map is not None
         super().__init__(raw, bounds)
-        self._map = bounds.row_map
+        self._map = (bounds.map_in_units if self._in_units else None) or bounds.row_map
         self._dense = isinstance(raw.X, np.ndarray) or self._map.mixes
         self._longest = bounds.longest
         self._single = raw.in_single and not self.apart and fits_in_single(bounds)
@@ -232,7 +232,8 @@ def fits_in_single(bounds: RowBounds) -> bool:
       ``(k + 4) u / 2`` of a length, with ``k <= d + 1`` entries (Higham 2002, section 3.1).
       The rest of the margin, more than ``2^-20 l``, covers what is lost below the least normal
       number: of rows at most 1e-22 l, as no map makes their norm larger by more than ``l / 1e-15``,
-      and of products and squares at most ``1e-18 sqrt(d)``, where l is at least 1e-6.
+      and of products and squares at most ``1e-18 sqrt(d)``, where l is at least 1e-6. Where the
+      factor of a scale is a part of the map, entries are larger or smaller by at most 1e10.
     - The margin is at most a thousandth of the bound that mapped rows are scaled down to.
     """
     row_map, longest = bounds.row_map, bounds.longest
