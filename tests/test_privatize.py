@@ -722,7 +722,7 @@ def test_names_of_steps_and_what_they_return_stay():
         (
             make_pipeline(StandardScaler, Ridge()),
             {},
-            r"got the class StandardScaler for type; make",
+            r"type: StandardScaler is a class; make one of it, StandardScaler\(\)",
         ),
         (
             Ridge(),
