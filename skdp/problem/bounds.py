@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .column_bounds import ColumnScaling, long_rows, unchangeable
+from .column_bounds import ColumnScaling, OfFields, long_rows, unchangeable
 
 _FARTHEST = 1e150
 _ARRAYS_OF_MAPS = ("scale", "matrix", "shift", "moments", "hidden", "sketch")
@@ -116,7 +116,7 @@ class CountBounds(TargetBounds):
 
 
 @dataclass(frozen=True)
-class RowBounds:
+class RowBounds(OfFields):
     """Public bounds and coordinates of every row.
 
     Parameters
@@ -215,7 +215,7 @@ class RowBounds:
 
 
 @dataclass(frozen=True, eq=False)
-class RowMap:
+class RowMap(OfFields):
     """``z = (x * scale) @ matrix - shift``, and longer z scaled down to ``norm`` during the fit.
 
     With a sketch features are added up before the matrix is applied, some to each coordinate.

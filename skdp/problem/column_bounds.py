@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property, lru_cache
 from typing import Any, TypeAlias
 
@@ -31,6 +31,17 @@ def unchangeable(array: np.ndarray) -> np.ndarray:
     own = np.array(array)
     own.flags.writeable = False
     return own
+
+
+class OfFields:
+    """A base of dataclasses that are pickled by their fields alone.
+
+    What is worked out from fields is kept once somebody asks for it, and who has asked depends on
+    the rows there were.
+    """
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, eq=False)
@@ -236,7 +247,7 @@ def _by_name(
 
 
 @dataclass(frozen=True, eq=False)
-class ColumnScaling:
+class ColumnScaling(OfFields):
     """The map ``z_j = clip((x_j - shift_j) * factor_j, low_j, high_j)``, feature by feature.
 
     Parameters
