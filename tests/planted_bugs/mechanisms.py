@@ -330,9 +330,9 @@ def shared_draws():
     memory = {}
 
     def bug(honest, self):
-        if self.taken not in memory:
-            memory[self.taken] = honest(self)
-        return memory[self.taken]
+        if self._taken not in memory:
+            memory[self._taken] = honest(self)
+        return memory[self._taken]
 
     return bug
 
