@@ -600,6 +600,7 @@ BUGS = (
     Bug("features that share one sensitivity", {"ColumnMomentsQuery.sensitivity": times(sqrt(1 / 3))}, crafted(ColumnMomentsQuery), TOO_FAR),
     Bug("squares of columns of too much weight", {"columns._WEIGHT": Value(2.0)}, of_columns.test_missing_entries_cost_nothing_beside_means),
     Bug("missing entries of too much weight", {"columns._MISSING": Value(sqrt(3.0))}, of_columns.test_missing_entries_cost_nothing_beside_means),
+    Bug("edges that are rounded to the type of what is counted", {"queries.reached": lambda honest, edges, values: honest(edges.astype(values.dtype), values)}, partial(of_columns.test_the_type_in_which_targets_are_kept_moves_no_row_to_another_bin, 3)),
     Bug("votes of a row that are not divided among its entries", {"columns.divided_votes": lambda _, entries, weights: np.ones(entries.size) if weights is None else weights}, crafted(MagnitudeVotesQuery), TOO_FAR),
     Bug("votes of a row that are divided as if lengths were sums of entries", {"MagnitudeVotesQuery.sensitivity": gives(1.0)}, crafted(MagnitudeVotesQuery), TOO_FAR),
     Bug("votes for what is missing", {"MagnitudeVotesQuery._of_block": votes_for_missing}, of_columns.test_entries_that_are_not_numbers_count_in_no_moment_vote_for_nothing_and_are_counted),

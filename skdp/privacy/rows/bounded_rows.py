@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import pairwise, repeat
+from itertools import pairwise
 from math import ceil
 from typing import Any, ClassVar, Self, TypeAlias, TypeVar
 
@@ -376,8 +376,9 @@ class BoundedBlock:
         if not isinstance(X, np.ndarray):
             return on_scale(scaling, X)
         out, pieces = (Scratch() if scratch is None else scratch).like(X, "block"), _pieces_of(X)
+        kept = self._clipped or [None] * len(pieces)
         with np.errstate(all="ignore"):
-            for rows, clipped in zip(pieces, self._clipped or repeat(None), strict=False):
+            for rows, clipped in zip(pieces, kept, strict=True):
                 part = out[rows]
                 np.copyto(part, X[rows])
                 scaling.centred(part)

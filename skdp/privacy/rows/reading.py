@@ -119,8 +119,10 @@ def reached(edges: np.ndarray, values: np.ndarray) -> np.ndarray:
         return np.searchsorted(edges, values, side="right")
     # A search takes several times as long where values come in no order.
     number = np.full(values.shape, edges.size)
-    for edge in edges:
-        number -= values < edge
+    for k in range(edges.size):
+        # As an array: with a number of its own numpy 1 compares in the type of the values, to which
+        # it rounds the edge, and a single row may decide in which type all of them are kept.
+        number -= values < edges[k : k + 1]
     return number
 
 

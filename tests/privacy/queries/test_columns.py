@@ -243,3 +243,18 @@ def test_a_histogram_of_few_edges_counts_as_one_of_many_does():
     np.testing.assert_array_equal(found[:-1], other[: few.size])
     assert found[-1] == other[few.size :].sum()
     assert found[0] == np.sum(y < -1)
+
+
+@pytest.mark.parametrize("few", [1, 3, 7])
+def test_the_type_in_which_targets_are_kept_moves_no_row_to_another_bin(few):
+    """Targets are kept in a type that follows from theirs, and a single row may decide that."""
+    ends = np.linspace(0.1, 0.9, 40)
+    # Values just below edges, which rounded to single precision are these values.
+    edges = ends[ends.astype(np.float32) < ends][:few]
+    y = np.repeat(edges.astype(np.float32), 50)
+    of_type = [
+        HistogramQuery("target", edges).evaluate(DenseRows(np.ones((y.size, 1)), kept))
+        for kept in (y, y.astype(np.float64))
+    ]
+    np.testing.assert_array_equal(*of_type)
+    np.testing.assert_array_equal(of_type[0], [50.0] * few + [0.0])
