@@ -11,14 +11,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from contextvars import copy_context
 from functools import cache
 from itertools import repeat
 from operator import attrgetter
 from threading import Lock
 from typing import Any, TypeVar
-from weakref import WeakSet
+from weakref import ref
 
 import numpy as np
 from joblib import cpu_count
@@ -101,7 +100,7 @@ def total_over(
     entries : int
         Number of entries of all, public.
     """
-    with single_threaded_algebra() as threads:
+    with SingleThreadedAlgebra() as threads:
         if entries < LEAST_ENTRIES:
             return _total_of_run(kernel, blocks)
         if threads == 1 or not isinstance(blocks, Sequence):
@@ -168,63 +167,54 @@ def threads_here() -> int:
     return _threads if _under_way else usable_threads()
 
 
-class _Sum:
-    """A sum under way."""
-
-
 _lock = Lock()
-# Held by what adds up alone, so that of a sum that was interrupted none is left for good.
-_under_way: WeakSet[_Sum] = WeakSet()
+# The contexts below, as long as they live, so that of one that was interrupted none is left.
+_under_way: set[ref[SingleThreadedAlgebra]] = set()
 # How many threads each may use, and those BLAS had before the first.
 _threads = 1
 _before: list[tuple[Any, int]] = []
 
 
-# Locks are taken in one line each, where no interruption leaves them locked (`privacy/lock.py`).
-# fmt: off
-@contextmanager
-def single_threaded_algebra() -> Iterator[int]:
-    """Context in which linear algebra has a single thread; yields how many there may be instead.
+class SingleThreadedAlgebra:
+    """Context in which linear algebra has a single thread; gives how many there may be instead.
 
-    The limit is one of the whole process. Of sums that overlap the first sets it, and the last
+    The limit is one of the whole process. Of contexts that overlap the first sets it, and the last
     lifts it, or the next one if that was interrupted.
     """
-    this = _Sum()
-    try:
-        with _lock: threads = _begun(this)  # noqa: E701
-        yield threads
-    finally:
-        with _lock: _ended(this)  # noqa: E701
-# fmt: on
 
+    # Locks are taken in one line each, where no interruption leaves them locked.
+    # fmt: off
+    def __enter__(self) -> int:
+        with _lock: return self._begun()  # noqa: E701
 
-def _begun(this: _Sum) -> int:
-    global _threads
-    if not _under_way:
-        # Of one that was interrupted, the limit may be left.
-        if _before:
+    def __exit__(self, *error: object) -> None:
+        with _lock: self._ended()  # noqa: E701
+    # fmt: on
+
+    def _begun(self) -> int:
+        global _threads
+        if not _under_way:
+            # Of one that was interrupted, the limit may be left.
             _lift()
-        _threads = usable_threads()
-        for pool in _pools():
-            if pool.user_api == "blas" and (number := pool.num_threads or 1) > 1:
-                _before.append((pool, number))
-    _under_way.add(this)
-    for pool, _ in _before:
-        pool.set_num_threads(1)
-    return _threads
+            _threads = usable_threads()
+            for pool in _pools():
+                if pool.user_api == "blas" and (number := pool.num_threads or 1) > 1:
+                    _before.append((pool, number))
+        _under_way.add(ref(self, _under_way.discard))
+        for pool, _ in _before:
+            pool.set_num_threads(1)
+        return _threads
 
-
-def _ended(this: _Sum) -> None:
-    _under_way.discard(this)
-    if _before and not _under_way:
-        _lift()
+    def _ended(self) -> None:
+        _under_way.discard(ref(self))
+        if not _under_way:
+            _lift()
 
 
 def _lift() -> None:
-    global _before
     for pool, number in _before:
         pool.set_num_threads(number)
-    _before = []
+    _before.clear()
 
 
 def _begin_anew() -> None:
