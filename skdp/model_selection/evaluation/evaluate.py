@@ -41,7 +41,11 @@ from ...validation import (
     sized,
     telling_sizes,
 )
-from .estimates import (
+from .evaluation_plan import AREA_BINS, OF_COUNTS, OF_EVENTS, EvaluationPlan, metrics_for
+from .evaluation_result import CalibrationCurve, ConfusionMatrix, Evaluation, RocCurve, Score
+from .pointwise_models import is_pointwise
+from .row_means import Asked, Facts, score_means
+from .score_estimates import (
     LEAST_EVIDENCE,
     Estimate,
     OutcomeTable,
@@ -49,10 +53,6 @@ from .estimates import (
     of_counts,
     roc_area,
 )
-from .evaluation_plan import AREA_BINS, OF_COUNTS, OF_EVENTS, EvaluationPlan, metrics_for
-from .pointwise_models import is_pointwise
-from .row_means import Asked, Facts, score_means
-from .scores import CalibrationCurve, ConfusionMatrix, Evaluation, RocCurve, Score
 from .survival import SurvivalModel, score_survival
 
 _CONSTRAINTS: dict[str, list[Any]] = {
