@@ -55,6 +55,8 @@ from .policies import POLICIES, Policy
 from .policies.choices import Rule
 
 _LOSSES = {"squared": Squared, "logistic": Logistic}
+# Relative difference of scores that may be rounding.
+_ROUNDING = 1e-12
 
 
 class DPContextualBandit(BudgetedEstimator):
@@ -409,8 +411,11 @@ class DPContextualBandit(BudgetedEstimator):
         ndarray of shape (n_samples,)
             Labels of arms.
         """
-        best = self._scores(X).argmax(axis=1)
-        return self.arms_[best]
+        scores = self._scores(X)
+        # Equal scores round differently in a table and alone: of these it is the first arm.
+        largest = scores.max(axis=1, keepdims=True)
+        best = scores >= largest - _ROUNDING * (1.0 + np.abs(largest))
+        return self.arms_[best.argmax(axis=1)]
 
     @strict_checks()
     def decision_function(self, X: Any) -> np.ndarray:
