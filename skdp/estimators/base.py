@@ -31,7 +31,7 @@ from ..problem.problem import Problem
 from ..problem.sites import Sites
 from ..reporting.budget_warnings import warn_of_promise
 from ..reporting.composition_verdicts import warn_of_steps_around
-from ..reporting.open_budgets import BudgetedEstimator, Reservation, Rollback, reservation_for
+from ..reporting.open_budgets import BudgetedEstimator, Reservation, reservation_for, rollback
 from ..reporting.receipts import Receipt, SpendBound
 from ..reporting.training_targets import remember_targets
 from ..solvers import SOLVERS, Solution, Solver, within_a_block
@@ -215,6 +215,8 @@ class PrivateLinearModel(DataOpener, PublishedModel, CallbackSupportMixin, Budge
     fit_intercept: bool
     intercept_scaling: float
     solver: str | Solver
+    # Not a parameter of regressors.
+    class_weight: dict[Any, float] | str | None = None
     # Not a parameter where coefficients are known to be few.
     constraint: Constraint | None = None
     precondition: str | Preconditioner | None
@@ -299,18 +301,18 @@ class PrivateLinearModel(DataOpener, PublishedModel, CallbackSupportMixin, Budge
         If anything fails later, the model has no coefficients, ``privacy_spent_`` and
         ``privacy_ledger_`` say what has been spent, and so does a note on the exception.
         """
-        before, charge = vars(self).copy(), reservation_for(self)
-        with Rollback(self, charge):
+        charge = reservation_for(self)
+        with rollback(self, charge) as before:
             # Validate.
             check_parameters(self)
             # Before there is a number of rows, delta is at most this.
-            self._declare(None)
+            self.delta_ = delta_for(self.delta, None)
             unit = PrivacyUnit.ROW if privacy_unit is None else PrivacyUnit.DECLARED
             charge.reserve(self._claim(unit), begins=False)
             rows, dtype = self._open(X, y, sample_weight, privacy_unit)
             # Sites have settled theirs.
             if not isinstance(rows, RemoteRows):
-                self._declare(rows.n_samples)
+                self.delta_ = delta_for(self.delta, rows.n_samples)
             places = self._sites(sites, rows)
 
             # Plan.
@@ -400,11 +402,6 @@ class PrivateLinearModel(DataOpener, PublishedModel, CallbackSupportMixin, Budge
             announced.end()
 
     # The plan, and the problem that it is about.
-
-    @final
-    def _declare(self, n_samples: int | None) -> None:
-        """Set ``delta_``: ``delta``, or its default for this number of rows."""
-        self.delta_ = delta_for(self.delta, n_samples)
 
     @final
     def _warn_of(self, plan: FitPlan) -> None:
@@ -585,11 +582,11 @@ class PrivateLinearModel(DataOpener, PublishedModel, CallbackSupportMixin, Budge
             self.__dict__["inference_"] = found
         self.plan_ = plan
         self._publish_bounds(bounds)
-        w = solution.w.reshape(problem.n_rows, -1)
         # Few fits are followed by one that uses their coordinates, which take memory.
         kept = self._progress.streaming or self.warm_start
         row_map = problem.bounds.row_map if kept else None
-        self._progress.released = EarlierModel(bounds, *problem.in_user_coordinates(w), row_map)
+        model = problem.in_user_coordinates(solution.w)
+        self._progress.released = EarlierModel(bounds, *model, row_map)
 
     # Facts that subclasses state.
 
@@ -603,19 +600,6 @@ class PrivateLinearModel(DataOpener, PublishedModel, CallbackSupportMixin, Budge
     def _penalty_given(self) -> bool:
         """True if the penalty is the user's, and not there for the sake of the noise alone."""
         return True
-
-    @property
-    @final
-    def _weighs_classes(self) -> bool:
-        """True if classes have weights."""
-        return getattr(self, "class_weight", None) is not None
-
-    @property
-    @final
-    def _balanced(self) -> bool:
-        """True if noisy counts say what classes weigh."""
-        # A dictionary of weights is not equal to a string.
-        return bool(getattr(self, "class_weight", None) == "balanced")
 
     @abstractmethod
     def _encoder_of_stream(

@@ -32,7 +32,7 @@ from .base import PrivateLinearModel
 from .partial_fit import advance
 from .publishing import PublishedModel
 from .refusals import of_classes, refuse
-from .solver_choice import planned_mu
+from .solver_choice import default_strength
 
 
 class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
@@ -297,16 +297,13 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
         # A penalty would pull coefficients towards zero by more than their standard errors say.
         if getattr(self._kind, "infers", False):
             return 0.0
-        evidence = n_samples * planned_mu(self)
-        weakest = (
-            tuned.WEAKEST_OF_MANY if self.n_features_in_ > tuned.MANY_FEATURES else tuned.WEAKEST
-        )
-        return 1.0 / (n_samples * min(weakest, max(1.0, evidence / tuned.EVIDENCE_A_UNIT)))
+        many = self.n_features_in_ > tuned.MANY_FEATURES
+        weakest = tuned.WEAKEST_OF_MANY if many else tuned.WEAKEST
+        return default_strength(self, n_samples, weakest)
 
     @final
     def _publish(self, problem: Problem, solution: Solution, dtype: np.dtype) -> None:
-        k = problem.loss.n_scores
-        coef, intercept = problem.in_user_coordinates(solution.w.reshape(problem.n_rows, k))
+        coef, intercept = problem.in_user_coordinates(solution.w)
         if self.class_weight == "balanced":
             intercept = intercept + balancing_offset(problem)
         self.coef_ = np.ascontiguousarray(coef.T, dtype=dtype)

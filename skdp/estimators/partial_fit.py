@@ -15,6 +15,7 @@ from sklearn.utils.validation import validate_data
 from ..exceptions import warn_user
 from ..federated import DaskSites
 from ..privacy.accounting.calculus import GaussianDP, ZeroConcentratedDP
+from ..privacy.accounting.default_delta import delta_for
 from ..privacy.adjacency import Adjacency, PrivacyUnit
 from ..privacy.lock import ProcessGuard
 from ..privacy.oracle_factory import noise_for, open_rows
@@ -30,7 +31,7 @@ from ..privacy.streams.stream import Stream
 from ..privacy.streams.visits import Call, Visits, epsilon_of_share
 from ..problem.problem import Problem
 from ..reporting.budget_warnings import warn_of_promise, warn_of_rows
-from ..reporting.open_budgets import RUN, Rollback, reservation_for
+from ..reporting.open_budgets import RUN, reservation_for, rollback
 from ..reporting.receipts import SpendBound
 from ..solvers import Blocks, Solution
 from ..solvers.defaults import Stages as tuned
@@ -134,7 +135,7 @@ def advance(
 
 def _begin(model: PrivateLinearModel, given: _Given) -> None:
     """Begin a stream, or go on with one whose session did not travel with it."""
-    before, earlier = vars(model).copy(), vars(model).get("_progress")
+    earlier = vars(model).get("_progress")
     *_, sample_weight, units = given
     if earlier is not None and earlier.secretive:
         raise ValueError(
@@ -142,7 +143,7 @@ def _begin(model: PrivateLinearModel, given: _Given) -> None:
             "copies, pickles and forked processes leave behind. Take the state along with "
             "skdp.save_checkpoint and skdp.load_checkpoint, or call fit to start anew."
         )
-    with Rollback(model):
+    with rollback(model) as before:
         check_parameters(model)
         _check_units(model, units, named=units is not None or model.max_visits > 1)
         if units is not None and earlier is not None:
@@ -151,7 +152,7 @@ def _begin(model: PrivateLinearModel, given: _Given) -> None:
                 "been given before, because nobody has counted how often persons were among them. "
                 "Call partial_fit of a clone."
             )
-        model._declare(model.horizon)
+        model.delta_ = delta_for(model.delta, model.horizon)
         if earlier is not None and not (earlier.streaming or declared_disjoint(model)):
             # The rows of the stream may be those of the fit: a run of its own.
             model.__dict__.pop(RUN, None)
@@ -318,8 +319,7 @@ def plan_part(
         )
     # The same for all parts, also where one is fitted by Gaussian noise and another by choices: a
     # share of the whole by each calculus would be more than the whole by either.
-    constraint = getattr(model, "constraint", None)
-    settled = settled_calculus(model._batch_solver, constraint, selects=model._may_select)
+    settled = settled_calculus(model._batch_solver, model.constraint, selects=model._may_select)
     calculus = GaussianDP() if settled == GaussianDP() else ZeroConcentratedDP()
     part = copy(model)
     part.epsilon = epsilon_of_share(calculus, model.epsilon, model.delta_, most, most)
@@ -353,7 +353,7 @@ def _streamed_problem(
             f"{name} needs precondition=None for a stream with the solver {option!r}, got "
             f"{shown(model.precondition)}."
         )
-    if getattr(model, "class_weight", None) == "balanced":
+    if model.class_weight == "balanced":
         raise ValueError(
             f"{name} needs public class weights for a stream with the solver {option!r}, got "
             "class_weight='balanced', which takes counts of rows that are yet to come."

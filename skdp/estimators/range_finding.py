@@ -60,7 +60,6 @@ def private_data_norm(
         The bound. ``sqrt(n_features)``, right for standardised features, if all rows seem to be
         zero, and with a warning if the budget is too small to see anything.
     """
-    oracle.note("length of the rows")
     coarse, fine = budget.split([tuned.COARSE_SHARE, 1 - tuned.COARSE_SHARE])
     top = _size(oracle, coarse, tuned.NORM_TAIL * n_samples, scaling)
     if top is None and scaling is None:
@@ -98,7 +97,6 @@ def private_target_bounds(
         :func:`unseen_targets` with a warning if none is seen; nothing is asked if the budget is too
         small to see even all in one bin.
     """
-    oracle.note("range of the targets")
     found = private_target_range(oracle, budget, n_samples, column=column)
     if found is None:
         which = "" if column is None else f" for column {column} of the targets"
@@ -133,7 +131,6 @@ def private_cap_on_counts(oracle: Oracle, spend: Spend, *, noise: float) -> Coun
     CountBounds
         With a warning, and a cap of about 1, if noise hides all targets.
     """
-    oracle.note("range of the targets")
     # A target at a power is below it, up to the rounding of a rate times its exposure.
     counts = oracle.histogram("events", _POWERS * (1 + 1e-9), spend=spend)[1:]
     scale = _noise_scale(oracle, spend)
@@ -237,7 +234,6 @@ def warn_of_target_bounds(
     edges = np.linspace(low, high, tuned.CHECKED_BINS + 1)
     # A target at the upper bound is within.
     edges[-1] = np.nextafter(edges[-1], np.inf)
-    oracle.note("check of target_bounds")
     counts = oracle.histogram("target", edges, spend=spend, column=column)
     margin = tuned.CERTAIN * _noise_scale(oracle, spend)
     given = f"target_bounds=({low:g}, {high:g})"

@@ -155,7 +155,7 @@ def of_pure_epsilon(case: Case) -> Iterator[str]:
         "data_norm or data_bounds of all columns": bool(model._unknown_columns),
         "target_bounds": "target_bounds" in missing,
         "precondition='auto' or None": model.precondition not in (None, "auto"),
-        "class_weight=None or a dict": model._balanced,
+        "class_weight=None or a dict": model.class_weight == "balanced",
         "rows at one place": case.problem.sites is not None,
     }
     if lacking := [what for what, lacks in wanted.items() if lacks]:
@@ -174,7 +174,7 @@ def of_named_solver(case: Case, solver: Solver) -> Iterator[str]:
             f"needs precondition=None with the solver '{option}', which finds coordinates by "
             f"itself, got precondition={shown(model.precondition)}."
         )
-    if solver.infers and model._weighs_classes:
+    if solver.infers and model.class_weight is not None:
         yield (
             f"needs class_weight=None with the solver '{option}', because weights of classes "
             f"change what coefficients mean, got class_weight={shown(model.class_weight)}."
@@ -209,7 +209,7 @@ def of_solver(case: Case, solver: Solver) -> Iterator[str]:
             "without sites, or fit one target at a time, each with a part of the budget."
         )
     asked = {"precondition": model.precondition not in (None, "auto")}
-    asked["class_weight"] = model._balanced
+    asked["class_weight"] = model.class_weight == "balanced"
     needs = [f"{what}={getattr(model, what)!r}" for what, wanted in asked.items() if wanted]
     if model.data_bounds is not None:
         needs.append("the moments by which data_bounds scale columns")

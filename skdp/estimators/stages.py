@@ -132,7 +132,7 @@ class Case:
         no weights, nor have their classes.
         """
         problem, model = self.problem, self.model
-        alike = self.unit is PrivacyUnit.ROW and not self.weighted and not model._weighs_classes
+        alike = self.unit is PrivacyUnit.ROW and not self.weighted and model.class_weight is None
         anew = self.origin is None and self.found is None and not self.block
         by_default = self.asked == "auto" and model.precondition == "auto"
         regression = problem.loss.squared and problem.loss.n_scores == 1
@@ -152,7 +152,7 @@ class Case:
         # More features than are whitened are too many for the few steps that come after.
         return m if smaller and Whitening().resolves(problem.of_sample(m), self.mu) else None
 
-    @property
+    @cached_property
     def asked_first(self) -> Problem:
         """The problem of the sample that the fit starts on, or of all rows if there is none."""
         return self.problem.of_sample(self.sample)
@@ -215,30 +215,21 @@ class FitState:
     n_samples: int
     sample: np.ndarray | None = None
     solution: Solution = field(init=False)
-    _problem: Problem | None = field(init=False, default=None)
 
-    @property
+    @cached_property
     def problem(self) -> Problem:
-        """The problem; it is stated once all bounds are there."""
-        if self._problem is None:
-            plan, n, rows = self.plan, self.n_samples, self.plan.n_samples
-            self._problem = self.model._stated(
-                n,
-                self.bounds,
-                sparse=plan.sparse,
-                weighted=plan.weighted,
-                sites=self.sites,
-                whole_units=self.whole_units,
-                actual_rows=None if n == rows else rows,
-            )
-            if self.origin is not None:
-                start = self.origin.start(self._problem)
-                self._problem = replace(self._problem, initial=start)
-        return self._problem
-
-    @problem.setter
-    def problem(self, problem: Problem) -> None:
-        self._problem = problem
+        """The problem; it is stated once all bounds are there, and stages may put another here."""
+        plan, n, rows = self.plan, self.n_samples, self.plan.n_samples
+        stated = self.model._stated(
+            n,
+            self.bounds,
+            sparse=plan.sparse,
+            weighted=plan.weighted,
+            sites=self.sites,
+            whole_units=self.whole_units,
+            actual_rows=None if n == rows else rows,
+        )
+        return stated if self.origin is None else replace(stated, initial=self.origin.start(stated))
 
     @property
     def n_asked(self) -> int:
@@ -536,7 +527,7 @@ class ClassCounts(Stage):
     @classmethod
     def wanted(cls, case: Case, solver: Solver) -> Self | None:
         """None for solvers that make no use of the counts, and where noise would drown them."""
-        balanced = case.model._balanced
+        balanced = case.model.class_weight == "balanced"
         used = case.classifies and (balanced or solver.descends)
         return (
             cls(ClassPrior.COUNT_SHARE)
@@ -546,7 +537,8 @@ class ClassCounts(Stage):
 
     def run(self, fit: FitState, oracle: Oracle) -> None:
         """Start at the log-odds of the classes, and weigh classes if that is asked for."""
-        fit.problem = with_class_prior(fit.problem, oracle, balanced=fit.model._balanced)
+        balanced = fit.model.class_weight == "balanced"
+        fit.problem = with_class_prior(fit.problem, oracle, balanced=balanced)
 
     def __str__(self) -> str:
         return f"class counts, up to {self.share:.0%} of the rest"

@@ -117,9 +117,8 @@ class Preconditioner(ABC):
         """
         if problem.initial is None:
             return self._prepare(problem, oracle, rng, known)
-        start = problem.initial.reshape(problem.n_rows, -1)
         conditioned = self._prepare(replace(problem, initial=None), oracle, rng, known)
-        model = problem.in_user_coordinates(start)
+        model = problem.in_user_coordinates(problem.initial)
         return replace(conditioned, initial=conditioned.from_user_coordinates(*model))
 
     @abstractmethod
