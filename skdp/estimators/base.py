@@ -54,7 +54,7 @@ from .opening import DataOpener
 from .publishing import PublishedModel
 from .refusals import of_bounds, of_place, of_scaled_columns, refuse
 from .solver_choice import settled_calculus
-from .stages import Case, ColumnRanges, FitState, Origin, Pilot, drawn
+from .stages import Case, ColumnRanges, FitState, Origin
 
 # Columns that a warning names.
 _MOST_NAMES = 20
@@ -377,9 +377,6 @@ class PrivateLinearModel(DataOpener, PublishedModel, CallbackSupportMixin, Budge
                 whole_units=rows.whole_units,
                 n_samples=n,
             )
-            first = plan.stage(Pilot)
-            if first is not None:
-                state.sample = drawn(n, first.n_samples, public_rng)
             for stage in plan.stages:
                 oracle.note(stage.purpose)
                 stage.run(state, oracle)

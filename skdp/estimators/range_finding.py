@@ -68,7 +68,9 @@ def private_data_norm(
         return sqrt(n_features)
     edges = top * 4.0 ** (np.arange(-tuned.NORM_STEPS, 1) / tuned.NORM_STEPS)
     counts = oracle.histogram("row_norm", edges, spend=fine, scaling=scaling)
-    wanted = (1 - tuned.NORM_TAIL) * n_samples - _leeway(oracle, fine, counts)
+    # A sum over half of the bins has most noise once that of the total is out.
+    leeway = tuned.LEEWAY * _noise_scale(oracle, fine) * sqrt(counts.size) / 2
+    wanted = (1 - tuned.NORM_TAIL) * n_samples - leeway
     enough = np.flatnonzero(_below(counts, n_samples) >= wanted)
     return float(edges[enough[0]]) if enough.size else top
 
@@ -300,11 +302,6 @@ def _below(counts: np.ndarray, n_samples: int) -> np.ndarray:
 
 def _noise_scale(oracle: Oracle, spend: Spend) -> float:
     return oracle.adjacency.of_histogram() / sqrt(spend.amount)
-
-
-def _leeway(oracle: Oracle, spend: Spend, counts: np.ndarray) -> float:
-    # A sum over half of the bins has most noise once that of the total is out.
-    return tuned.LEEWAY * _noise_scale(oracle, spend) * sqrt(counts.size) / 2
 
 
 def _warn_unseen(parameter: str, consequence: str) -> None:

@@ -200,8 +200,6 @@ class FitState:
     n_samples : int
         Number of rows or units, or the total weight of weighted ones as a number of rows of the
         largest weight.
-    sample : ndarray of shape (m,), optional
-        Positions of the rows that the fit starts on. None asks all rows.
     """
 
     model: PrivateLinearModel
@@ -213,7 +211,6 @@ class FitState:
     sites: Sites | None
     whole_units: bool
     n_samples: int
-    sample: np.ndarray | None = None
     solution: Solution = field(init=False)
 
     @cached_property
@@ -230,6 +227,12 @@ class FitState:
             actual_rows=None if n == rows else rows,
         )
         return stated if self.origin is None else replace(stated, initial=self.origin.start(stated))
+
+    @cached_property
+    def sample(self) -> np.ndarray | None:
+        """Positions of the rows that the fit starts on; None asks all rows."""
+        first = self.plan.stage(Pilot)
+        return None if first is None else drawn(self.n_samples, first.n_samples, self.rng)
 
     @property
     def n_asked(self) -> int:
