@@ -90,7 +90,7 @@ class FitHistory:
         other.streaming = True
         other.parts, other.carried = ParallelComposition(), None
         other.unit, other.visits = session.visits.unit, session.parts_of_a_person
-        other.parts.skip(self.parts.stop)
+        other.parts.stop = self.parts.stop
         other.follow(model, before)
         return other
 

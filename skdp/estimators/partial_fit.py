@@ -492,7 +492,7 @@ class BlockSession(Session):
             self._close_block(model, block)
         finally:
             # Rows of which nothing was asked; and persons who came several times are one unit.
-            model._progress.parts.skip(stop - model._progress.parts.stop)
+            model._progress.parts.stop = stop
 
     def _close_block(self, model: PrivateLinearModel, block: Call) -> None:
         origin = model._progress.start if self._warm else None

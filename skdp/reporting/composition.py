@@ -226,7 +226,8 @@ class ParallelComposition:
     Attributes
     ----------
     stop : int
-        Number of rows that belong to the parts so far.
+        Number of rows that belong to the parts so far, or come before the next. Larger if it is
+        set: of the rows between nobody has asked, and nobody will.
 
     Guarantees
     ----------
@@ -302,16 +303,6 @@ class ParallelComposition:
         part = self._receipts[-1].part
         self._receipts[-1] = _Receipt(part, ledger.receipt(whole=True), ledger.spent())
         self._fold()
-
-    def skip(self, n_samples: int) -> None:
-        """Pass over rows that nobody has asked about, and nobody will.
-
-        Parameters
-        ----------
-        n_samples : int
-            Number of rows.
-        """
-        self.stop += n_samples
 
     def spent(self) -> PrivacySpent:
         """The largest spend of a part."""
