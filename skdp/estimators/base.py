@@ -448,9 +448,7 @@ class PrivateLinearModel(DataOpener, PublishedModel, CallbackSupportMixin, Budge
         so others stand in. ``block`` says that the rows are a block of a stream, ``origin`` is the
         model to start from, and ``found`` are the bounds that an earlier part has paid for.
         """
-        bounds = self._given_bounds(sparse) if found is None else found
-        kind: dict[str, Any] = {"sparse": sparse, "weighted": weighted, "sites": sites}
-        outline = self._stated(n_samples, bounds, **kind)
+        outline = self._stated(n_samples, found, sparse=sparse, weighted=weighted, sites=sites)
         return plan_fit(Case(self, outline, weighted, unit, origin, found, block))
 
     @final
@@ -465,19 +463,21 @@ class PrivateLinearModel(DataOpener, PublishedModel, CallbackSupportMixin, Budge
                 self.feature_names_in_ = np.array(names, dtype=object)
 
     @final
-    def _outline(self, n_samples: int, sparse: bool, weighted: bool) -> Problem:
-        """The problem of so many rows, with stand-ins for bounds that are not given."""
-        bounds = self._given_bounds(sparse)
-        return self._stated(n_samples, bounds, sparse=sparse, weighted=weighted)
-
-    @final
     def _stated(
-        self, n_samples: int, bounds: RowBounds, *, sparse: bool, weighted: bool, **places: Any
+        self,
+        n_samples: int,
+        bounds: RowBounds | None = None,
+        *,
+        sparse: bool,
+        weighted: bool,
+        **places: Any,
     ) -> Problem:
         """The problem to solve, for rows that have weights in units of ``max_weight`` or none.
 
-        ``places`` are facts of the problem about where rows lie, and how many there are.
+        Without ``bounds`` they are those that parameters give, and stand-ins for others. ``places``
+        are facts of the problem about where rows lie, and how many there are.
         """
+        bounds = self._given_bounds(sparse) if bounds is None else bounds
         loss, penalty, constraint = self._objective(n_samples, bounds)
         if bounds.scaling is not None:
             refuse(self, of_scaled_columns(self, penalty, constraint))

@@ -172,7 +172,7 @@ def _begin(model: PrivateLinearModel, given: _Given) -> None:
         model._publish_receipt()
         if not hasattr(model, "coef_"):
             # The model before any row is asked about, with stand-ins for bounds not given.
-            outline = model._outline(1, call.rows.sparse, call.rows.weighted)
+            outline = model._stated(1, sparse=call.rows.sparse, weighted=call.rows.weighted)
             model._publish(outline, Solution(outline.start(), 0), call.rows.X.dtype)
             model._publish_bounds(outline.bounds)
     _feed(model, session, call)
@@ -267,7 +267,7 @@ def _open_session(model: PrivateLinearModel, call: Call, visits: Visits) -> Sess
         If the parameters do not go together with a stream.
     """
     name, rows = type(model).__name__, call.rows
-    outline = model._outline(call.n_samples, rows.sparse, rows.weighted)
+    outline = model._stated(call.n_samples, sparse=rows.sparse, weighted=rows.weighted)
     solver = choose_for_stream(model.solver, outline, buffer=model.buffer)
     if isinstance(solver, StreamingSolver):
         if model.delta == 0:
@@ -510,9 +510,9 @@ class StreamingSession(Session):
         self, model: PrivateLinearModel, visits: Visits, solver: StreamingSolver, rows: ResidentRows
     ) -> None:
         released = model._progress.released
-        bounds = model._given_bounds(rows.sparse) if released is None else released.bounds
+        found = None if released is None else released.bounds
         # Of the number of rows only the penalty depends.
-        kind: dict[str, Any] = {"bounds": bounds, "sparse": rows.sparse, "weighted": rows.weighted}
+        kind: dict[str, Any] = {"bounds": found, "sparse": rows.sparse, "weighted": rows.weighted}
         stated = partial(copy(model)._stated, **kind)
         problem = _streamed_problem(model, solver, stated)
         facts: dict[str, Any] = {"weighted": rows.weighted, "unit": visits.unit}
