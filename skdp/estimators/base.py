@@ -34,7 +34,7 @@ from ..reporting.composition_verdicts import warn_of_steps_around
 from ..reporting.open_budgets import BudgetedEstimator, Reservation, reservation_for, rollback
 from ..reporting.receipts import Receipt, SpendBound
 from ..reporting.training_targets import remember_targets
-from ..solvers import SOLVERS, Solution, Solver, within_a_block
+from ..solvers import SOLVERS, Solution, Solver
 from ..solvers.preconditioning import OPTIONS, Preconditioner
 from ..validation import (
     EXACT_SOLVERS,
@@ -52,6 +52,7 @@ from .fit_plan import FitPlan, plan_fit
 from .inference import NoInference, WithInference, published_inference
 from .opening import DataOpener
 from .publishing import PublishedModel
+from .range_finding import unseen_columns
 from .refusals import of_bounds, of_place, of_scaled_columns, refuse
 from .solver_choice import settled_calculus
 from .stages import Case, ColumnRanges, FitState, Origin
@@ -585,13 +586,15 @@ class PrivateLinearModel(DataOpener, PublishedModel, CallbackSupportMixin, Budge
         model = problem.in_user_coordinates(solution.w)
         self._progress.released = EarlierModel(bounds, *model, row_map)
 
-    # Facts that subclasses state.
-
-    @property
     @final
-    def _batch_solver(self) -> str | Solver:
-        """Solver, or its name, of a whole data set or of a block of a stream."""
-        return within_a_block(self.solver)
+    def _publish_bounds(self, bounds: RowBounds) -> None:
+        self.data_norm_ = bounds.data_norm
+        self.data_bounds_ = None if bounds.scaling is None else bounds.scaling.clipped_to
+        unseen = () if bounds.scaling is None else unseen_columns(bounds, self._unknown_columns)
+        names = getattr(self, "feature_names_in_", range(self.n_features_in_))
+        self.unseen_columns_ = [names[j] for j in unseen]
+
+    # Facts that subclasses state.
 
     @property
     def _penalty_given(self) -> bool:

@@ -24,7 +24,7 @@ from ..problem.constraints import Constraint, Unconstrained
 from ..problem.losses import Loss
 from ..problem.penalties import ElasticNet, Penalty
 from ..problem.problem import Problem
-from ..solvers import SOLVERS, Solution
+from ..solvers import SOLVERS, Solution, within_a_block
 from ..solvers.defaults import DefaultPenalty as tuned
 from ..solvers.preconditioning import balancing_offset
 from ..validation import interval, one_of, shown
@@ -240,7 +240,7 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
     @final
     def _kind(self) -> Any:
         """Class of the solver; None while ``'auto'`` has to choose it."""
-        solver = self._batch_solver
+        solver = within_a_block(self.solver)
         return SOLVERS.get(solver) if isinstance(solver, str) else type(solver)
 
     @final

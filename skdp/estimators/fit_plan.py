@@ -18,7 +18,7 @@ from ..privacy.accounting.default_delta import delta_for, nominal
 from ..privacy.adjacency import PrivacyUnit
 from ..privacy.oracle_factory import PrivacyTerms
 from ..problem.problem import Problem
-from ..solvers import ObjectivePerturbation, Solver
+from ..solvers import ObjectivePerturbation, Solver, within_a_block
 from ..solvers.defaults import Forecast as tuned
 from ..solvers.defaults import Stages
 from ..solvers.streaming import StreamingSolver
@@ -280,7 +280,7 @@ def plan_fit(case: Case) -> FitPlan:
     coordinates = Coordinates.wanted(case, left, settled=norm is None and targets is None)
     acts = coordinates is not None and coordinates.acts
     solver, reason = choose(case.asked, problem, conditioned=acts, started=started)
-    if reason is None and model._batch_solver == "auto":
+    if reason is None and within_a_block(model.solver) == "auto":
         reason = "rows and budget are enough for intervals"
     counts = ClassCounts.wanted(case, solver)
     left *= 1 - (0.0 if counts is None else counts.share)

@@ -33,7 +33,7 @@ from ..problem.problem import Problem
 from ..reporting.budget_warnings import warn_of_promise, warn_of_rows
 from ..reporting.open_budgets import RUN, reservation_for, rollback
 from ..reporting.receipts import SpendBound
-from ..solvers import Blocks, Solution
+from ..solvers import Blocks, Solution, within_a_block
 from ..solvers.defaults import Stages as tuned
 from ..solvers.streaming import StreamingSolver
 from ..validation import check_parameters, shown, telling_sizes
@@ -319,7 +319,8 @@ def plan_part(
         )
     # The same for all parts, also where one is fitted by Gaussian noise and another by choices: a
     # share of the whole by each calculus would be more than the whole by either.
-    settled = settled_calculus(model._batch_solver, model.constraint, selects=model._may_select)
+    asked = within_a_block(model.solver)
+    settled = settled_calculus(asked, model.constraint, selects=model._may_select)
     calculus = GaussianDP() if settled == GaussianDP() else ZeroConcentratedDP()
     part = copy(model)
     part.epsilon = epsilon_of_share(calculus, model.epsilon, model.delta_, most, most)

@@ -34,7 +34,7 @@ from ..problem.bounds import RowBounds, TargetBounds
 from ..problem.column_bounds import ColumnBounds, ColumnScaling
 from ..problem.problem import Problem
 from ..problem.sites import Sites
-from ..solvers import Solution, Solver
+from ..solvers import Solution, Solver, within_a_block
 from ..solvers.defaults import ClassPrior
 from ..solvers.defaults import Pilot as pilot
 from ..solvers.defaults import Stages as tuned
@@ -112,7 +112,7 @@ class Case:
     @cached_property
     def asked(self) -> str | Solver:
         """Solver, or its name, as parameters give it; for times, by whether errors can be told."""
-        asked = self.model._batch_solver
+        asked = within_a_block(self.model.solver)
         whole = self.unit is PrivacyUnit.ROW and self.model.precondition in (None, "auto")
         if asked == "auto" and whole and tells_errors(self.problem, self.mu):
             return "one_step"
@@ -532,11 +532,8 @@ class ClassCounts(Stage):
         """None for solvers that make no use of the counts, and where noise would drown them."""
         balanced = case.model.class_weight == "balanced"
         used = case.classifies and (balanced or solver.descends)
-        return (
-            cls(ClassPrior.COUNT_SHARE)
-            if used and asks_for_counts(case.problem, balanced=balanced)
-            else None
-        )
+        asked = used and asks_for_counts(case.problem, balanced=balanced)
+        return cls(ClassPrior.COUNT_SHARE) if asked else None
 
     def run(self, fit: FitState, oracle: Oracle) -> None:
         """Start at the log-odds of the classes, and weigh classes if that is asked for."""
