@@ -24,7 +24,7 @@ from ..privacy.rows.base import RowStore
 from ..privacy.sites.remote_rows import RemoteRows
 from ..problem.bounds import RowBounds
 from ..problem.column_bounds import ColumnBounds, ColumnScaling, by_index
-from ..problem.constraints import Constraint
+from ..problem.constraints import Constraint, Unconstrained
 from ..problem.losses import Loss
 from ..problem.penalties import Penalty, Tikhonov
 from ..problem.problem import Problem
@@ -479,7 +479,8 @@ class PrivateLinearModel(DataOpener, PublishedModel, CallbackSupportMixin, Budge
         are facts of the problem about where rows lie, and how many there are.
         """
         bounds = self._given_bounds(sparse) if bounds is None else bounds
-        loss, penalty, constraint = self._objective(n_samples, bounds)
+        loss, penalty = self._objective(n_samples, bounds)
+        constraint = self._feasible_set(bounds)
         if bounds.scaling is not None:
             refuse(self, of_scaled_columns(self, penalty, constraint))
             if self._penalty_given:
@@ -623,8 +624,12 @@ class PrivateLinearModel(DataOpener, PublishedModel, CallbackSupportMixin, Budge
         return None
 
     @abstractmethod
-    def _objective(self, n_samples: int, bounds: RowBounds) -> tuple[Loss, Penalty, Constraint]:
-        """Loss, penalty and feasible set of the problem, by parameters and public bounds."""
+    def _objective(self, n_samples: int, bounds: RowBounds) -> tuple[Loss, Penalty]:
+        """Loss and penalty of the problem, by parameters and public bounds."""
+
+    def _feasible_set(self, bounds: RowBounds) -> Constraint:
+        """Coefficients that parameters allow, in the units of the problem."""
+        return Unconstrained() if self.constraint is None else self.constraint
 
     @abstractmethod
     def _publish(self, problem: Problem, solution: Solution, dtype: np.dtype) -> None:

@@ -20,7 +20,6 @@ from ..privacy.rows.dask_rows import is_collection
 from ..privacy.rows.reading import redacted, strict_checks
 from ..privacy.rows.targets import ClassEncoder, checked_classes
 from ..problem.bounds import RowBounds
-from ..problem.constraints import Constraint, Unconstrained
 from ..problem.losses import Loss
 from ..problem.penalties import ElasticNet, Penalty
 from ..problem.problem import Problem
@@ -271,10 +270,9 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
         """Loss for this number of classes."""
 
     @final
-    def _objective(self, n_samples: int, bounds: RowBounds) -> tuple[Loss, Penalty, Constraint]:
+    def _objective(self, n_samples: int, bounds: RowBounds) -> tuple[Loss, Penalty]:
         penalty = ElasticNet(self._strength(n_samples), self._l1_share)
-        constraint = Unconstrained() if self.constraint is None else self.constraint
-        return self._loss_of(self.classes_.size), penalty, constraint
+        return self._loss_of(self.classes_.size), penalty
 
     @property
     @abstractmethod

@@ -15,7 +15,6 @@ from sklearn.utils.validation import check_is_fitted, check_non_negative, column
 from ..privacy.rows.reading import redacted, strict_checks
 from ..privacy.rows.targets import as_numbers, signed_times
 from ..problem.bounds import RowBounds
-from ..problem.constraints import Constraint, Unconstrained
 from ..problem.losses import Hazard, Loss
 from ..problem.penalties import L2, Penalty
 from ..problem.problem import Problem
@@ -325,11 +324,11 @@ class DPHazardRegressor(WithInference, RegressorMixin, PrivateLinearModel):
     def _penalty_given(self) -> bool:
         return self.alpha is not None
 
-    def _objective(self, n_samples: int, bounds: RowBounds) -> tuple[Loss, Penalty, Constraint]:
+    def _objective(self, n_samples: int, bounds: RowBounds) -> tuple[Loss, Penalty]:
         alpha = self.alpha
         strength = default_strength(self, n_samples) if alpha is None else alpha / n_samples
         # A stand-in for the baseline, until it is found.
-        return Hazard((1.0,), (1.0,)), L2(strength), Unconstrained()
+        return Hazard((1.0,), (1.0,)), L2(strength)
 
     def _publish(self, problem: Problem, solution: Solution, dtype: np.dtype) -> None:
         coef, intercept = problem.in_user_coordinates(solution.w)
