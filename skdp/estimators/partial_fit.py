@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from copy import copy
 from dataclasses import replace
 from functools import partial
@@ -29,19 +29,19 @@ from ..privacy.rows.reading import columns_of, in_order, redacted
 from ..privacy.rows.row_stores import resident_rows
 from ..privacy.streams.stream import Stream
 from ..privacy.streams.visits import Call, Visits, epsilon_of_share
-from ..problem.problem import Problem
 from ..reporting.budget_warnings import warn_of_promise, warn_of_rows
 from ..reporting.open_budgets import RUN, reservation_for, rollback
 from ..reporting.receipts import SpendBound
 from ..solvers import Blocks, Solution, within_a_block
 from ..solvers.defaults import Stages as tuned
 from ..solvers.streaming import StreamingSolver
-from ..validation import check_parameters, shown, telling_sizes
+from ..validation import check_parameters, telling_sizes
 from .announcements import announce_release
 from .base import PrivateLinearModel
 from .fit_history import EarlierModel, FitHistory, declared_disjoint
 from .fit_plan import FitPlan, plan_stream
 from .opening import ACCEPTED
+from .refusals import of_stream, refuse
 from .solver_choice import choose_for_stream, planned_mu, settled_calculus
 
 Model = TypeVar("Model", bound=PrivateLinearModel)
@@ -266,25 +266,15 @@ def _open_session(model: PrivateLinearModel, call: Call, visits: Visits) -> Sess
     ValueError
         If the parameters do not go together with a stream.
     """
-    name, rows = type(model).__name__, call.rows
+    rows = call.rows
     outline = model._stated(call.n_samples, sparse=rows.sparse, weighted=rows.weighted)
     solver = choose_for_stream(model.solver, outline, buffer=model.buffer)
+    refuse(model, of_stream(model, solver))
     if isinstance(solver, StreamingSolver):
-        if model.delta == 0:
-            raise ValueError(
-                f"{name} with delta=0 needs the solver 'blocks' for a stream, and buffer=True, "
-                f"because running sums have Gaussian noise, got {solver.option()!r}. Use it, or "
-                "leave delta out."
-            )
         return StreamingSession(model, visits, solver, rows)
     if not isinstance(solver, Blocks):
         plan_part(model, visits, call.n_samples, rows)
         return BatchSession(model, visits)
-    if not model.buffer:
-        raise ValueError(
-            f"{name} needs buffer=True for the solver 'blocks', which keeps the rows of a block "
-            "until it is full, got buffer=False. Use the solver 'ftrl', which keeps none."
-        )
     solver.check(outline)
     of_budget = planned_mu(model) / sqrt(visits.max_visits)
     least = solver.least(outline, of_budget)
@@ -332,38 +322,6 @@ def plan_part(
         f"whose answers to several parts do not add up exactly, got max_visits={most}. Use a "
         "solver such as 'gd'."
     )
-
-
-def _streamed_problem(
-    model: PrivateLinearModel, solver: StreamingSolver, stated: Callable[..., Problem]
-) -> Problem:
-    """The problem of a stream each of whose rows is read once; refuses what cannot be one."""
-    name, option = type(model).__name__, solver.option()
-    released, missing = model._progress.released, set(model._bounds_to_find)
-    if not model._unknown_columns:
-        # Bounds of all features bound rows, if roughly.
-        missing.discard("data_norm")
-    if released is None and missing:
-        raise ValueError(
-            f"{name} needs all bounds of rows and targets for the solver {option!r}, which cannot "
-            "look for them in rows that are yet to come. Pass data_norm or data_bounds, and "
-            "target_bounds for a regressor."
-        )
-    if model.precondition not in (None, "auto"):
-        raise ValueError(
-            f"{name} needs precondition=None for a stream with the solver {option!r}, got "
-            f"{shown(model.precondition)}."
-        )
-    if model.class_weight == "balanced":
-        raise ValueError(
-            f"{name} needs public class weights for a stream with the solver {option!r}, got "
-            "class_weight='balanced', which takes counts of rows that are yet to come."
-        )
-    problem = stated(model.horizon or 1)
-    if released is not None:
-        problem = replace(problem, initial=released.start(problem))
-    solver.check(problem)
-    return problem
 
 
 class Session(ABC):
@@ -513,9 +471,13 @@ class StreamingSession(Session):
         released = model._progress.released
         found = None if released is None else released.bounds
         # Of the number of rows only the penalty depends.
-        kind: dict[str, Any] = {"bounds": found, "sparse": rows.sparse, "weighted": rows.weighted}
-        stated = partial(copy(model)._stated, **kind)
-        problem = _streamed_problem(model, solver, stated)
+        stated = partial(
+            copy(model)._stated, bounds=found, sparse=rows.sparse, weighted=rows.weighted
+        )
+        problem = stated(model.horizon or 1)
+        if released is not None:
+            problem = replace(problem, initial=released.start(problem))
+        solver.check(problem)
         facts: dict[str, Any] = {"weighted": rows.weighted, "unit": visits.unit}
         plan = plan_stream(model, problem, solver, **facts)
         if plan.assumption is not None:
