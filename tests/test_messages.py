@@ -19,6 +19,11 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 from by_night import by_night
+from planted_bugs.kinds import (
+    OF_PEOPLE,
+    malformed_rows_of_people_tell_no_number_of_rows,
+    malformed_times_tell_no_number_of_rows,
+)
 from sklearn.base import BaseEstimator, clone
 
 import skdp
@@ -378,6 +383,17 @@ def test_labels_of_two_kinds_are_not_quoted_by_scores(name):
     words = np.array(["SECRET"] * N)
     for y in (["a", 31415] * (N // 2), words, np.full(N, 31415.5), None, "SECRET", 0.31415):
         assert not quoted(lambda y=y: FITTED[name].score(X, y))
+
+
+@pytest.mark.filterwarnings("ignore:.*compares scores whose noise:UserWarning")
+@pytest.mark.every_combination
+@pytest.mark.parametrize("who", OF_PEOPLE)
+def test_malformed_rows_of_people_are_refused_without_their_number(who):
+    malformed_rows_of_people_tell_no_number_of_rows(who)
+
+
+def test_malformed_times_of_people_are_refused_without_their_number():
+    malformed_times_tell_no_number_of_rows()
 
 
 def test_types_and_shapes_are_told_in_place_of_values():

@@ -73,7 +73,8 @@ class DataOpener(ABC):
         self, X: Any, y: Any, sample_weight: Any = None, privacy_unit: Any = None
     ) -> tuple[RowStore, np.dtype]:
         """Validate the data, and let the kernel lay them in a row store."""
-        y = self._flat(y)
+        with telling_sizes(privacy_unit is None):
+            y = self._flat(y)
         if isinstance(X, DaskSites):
             refuse(self, of_dask_sites(self, y, sample_weight))
             self.delta_ = X.delta if self.delta is None else self.delta_

@@ -203,7 +203,9 @@ def _open_call(model: PrivateLinearModel, given: _Given, *, weighted: bool, firs
             f"{type(model).__name__}.partial_fit needs the rows themselves, got {what}; call "
             "it once with each chunk."
         )
-    if model._target_columns is not None or (redacted(columns_of, y) or 1) > 1:
+    with telling_sizes(units is None):
+        columns = redacted(columns_of, y) or 1
+    if model._target_columns is not None or columns > 1:
         raise ValueError(
             f"{type(model).__name__}.partial_fit needs one target a row, in a vector, got a table "
             "of targets, now or in fit before. Call fit with all rows, or use one model a target."

@@ -53,7 +53,7 @@ from ..reporting.open_budgets import BudgetedEstimator, reservation_for, rollbac
 from ..reporting.privacy_ledger import PrivacyLedger
 from ..reporting.progress_bar import with_progress
 from ..reporting.receipts import FOUND_BY, Receipt, SpendBound
-from ..validation import check_parameters, shown
+from ..validation import check_parameters, shown, telling_sizes
 from .accounts import SearchAccount, account_for
 from .candidates import (
     Candidate,
@@ -254,10 +254,11 @@ class PrivateSearch(BudgetedEstimator, MetaEstimatorMixin, BaseEstimator, ABC):
             charge.reserve(claim, begins=False)
             if units is not None:
                 units.check(X, y, sample_weight)
-            X, y, sample_weight = self._checked(X, y, sample_weight)
-            n = len(y) if units is None else units.n_units
-            delta = delta_for(self.delta, n)
-            planned = self._plan(X, y, sample_weight, units, delta)
+            with telling_sizes(units is None):
+                X, y, sample_weight = self._checked(X, y, sample_weight)
+                n = len(y) if units is None else units.n_units
+                delta = delta_for(self.delta, n)
+                planned = self._plan(X, y, sample_weight, units, delta)
             account = planned[0]
             warn_of_promise(who, self.epsilon, delta, n)
             receipt = Receipt((account.event,), account.spent, self.adjacency, unit=unit)

@@ -374,7 +374,7 @@ class PrivateTransformer(Transformer, ABC):
             with telling_sizes(units is None):
                 # As what it is in memory: scikit-learn sees no names in dask dataframes.
                 checked = self._checked(gathered(X), reset=True)
-            rows = self._stored(checked, y, units)
+                rows = self._stored(checked, y, units)
             terms = self._terms(rows.n_samples)
             claim = SpendBound.of_ledger(terms.ledger(), terms.adjacency, unit)
             self._settle()

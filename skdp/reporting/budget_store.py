@@ -305,7 +305,9 @@ class BudgetStore:
             # A file that was removed may still be open here.
             if db.execute("SELECT 1 FROM sqlite_master").fetchone() is None:
                 raise FileNotFoundError(self.path)
-            lines = db.execute("SELECT * FROM runs ORDER BY number")
+            # All at once: a query that is interrupted would keep the file from everybody else, as
+            # long as somebody keeps the exception.
+            lines = db.execute("SELECT * FROM runs ORDER BY number").fetchall()
             before = {k: Entry(who, PrivacySpent(e, own), *x) for k, who, e, own, *x in lines}
             after = dict(before)
             yield after

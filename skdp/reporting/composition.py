@@ -219,9 +219,10 @@ class ParallelComposition:
     of all is the largest spend of one.
 
     The latest 16 receipts are kept one by one. Earlier ones are folded: of consecutive parts the
-    receipt of the most expensive one stays, under the positions of all of them and with their
-    number, so that the spend can be recomputed from what is left and memory does not grow. Gaussian
-    receipts are folded with Gaussian ones, and others with others.
+    events of the most expensive one stay, under the positions of all of them and with their
+    number, so that the spend can be recomputed from what is left and memory does not grow. Beside
+    them stays the largest epsilon, and the largest delta. Gaussian receipts are folded with
+    Gaussian ones, and others with others.
 
     Attributes
     ----------
@@ -306,8 +307,7 @@ class ParallelComposition:
 
     def spent(self) -> PrivacySpent:
         """The largest spend of a part."""
-        spends = [r.spent for r in self._receipts] or [PrivacySpent(0.0, 0.0)]
-        return PrivacySpent(*map(max, zip(*spends, strict=True)))
+        return _largest(*([r.spent for r in self._receipts] or [PrivacySpent(0.0, 0.0)]))
 
     def events(self, *, named: bool = True) -> tuple[Event, ...]:
         """All events, each with the part that it is about; none while a part is not settled.
@@ -566,8 +566,21 @@ def _is_gaussian(receipt: _Receipt) -> bool | None:
 
 def _folded(first: _Receipt, second: _Receipt) -> _Receipt:
     part = Part(first.part.start, second.part.stop, first.part.count + second.part.count)
-    worst = second if second.spent > first.spent else first
-    return replace(worst, part=part)
+    # The larger epsilon may be at the smaller delta.
+    worst = second if _cost(second) > _cost(first) else first
+    return _Receipt(part, worst.events, _largest(first.spent, second.spent))
+
+
+def _cost(receipt: _Receipt) -> tuple[float, ...]:
+    """Numbers by which two receipts of one kind are compared: the costlier one has the larger."""
+    if _is_gaussian(receipt):
+        return (Receipt(receipt.events or (), PrivacySpent(0.0, 0.0)).gaussian_price(),)
+    return receipt.spent
+
+
+def _largest(*spends: PrivacySpent) -> PrivacySpent:
+    """The (epsilon, delta) of whatever is one of these."""
+    return PrivacySpent(*map(max, zip(*spends, strict=True)))
 
 
 # Rules by which anybody can recompute a total from events, each short enough for a script of the

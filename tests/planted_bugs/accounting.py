@@ -478,7 +478,8 @@ BUGS = (
     Bug("a claim of an infinite budget that is finite", {"Ledger.limit": lambda _, self: self._limit}, partial(test_without_noise.test_a_budget_refuses_it_before_rows_are_read, "auto")),
     # Receipts in parts.
     Bug("parts of two kinds that are folded", {"composition._is_gaussian": gives(True)}, parts_of_two_kinds_are_not_folded),
-    Bug("folded receipts that keep the cheaper part", {"composition._folded": lambda honest, first, second: honest(first, type(second)(second.part, second.events, PrivacySpent(-1.0, 0.0)))}, test_parts.test_folding_bounds_memory_and_keeps_the_spend),
+    Bug("folded receipts that keep the cheaper part", {"composition._cost": lambda honest, receipt: [-cost for cost in honest(receipt)]}, test_parts.test_folding_bounds_memory_and_keeps_the_spend),
+    Bug("folded receipts that keep the larger epsilon, and the delta of that alone", {"composition._cost": lambda _, receipt: receipt.spent, "composition._largest": lambda _, *spends: max(spends)}, test_parts.test_folding_keeps_the_costliest_part_whatever_delta_it_is_stated_at),
     Bug("a spend of parts that is that of the latest", {"ParallelComposition.spent": lambda _, self: self._receipts[-1].spent}, test_parts.test_the_spend_is_the_largest_of_a_part_and_not_the_sum),
     Bug("slices that forget overlaps", {"Receipt.slices": lambda _, self: [(e,) for e in self.events]}, overlaps_of_parts_are_counted),
 )  # fmt: skip

@@ -107,6 +107,7 @@ BUGS = (
     Bug("a delta of a threshold that no ledger sets aside", {"ThresholdedGaussianDP._left": lambda _, self, delta: delta}, test_thresholds.test_a_ledger_sets_the_delta_aside_from_the_start),
     Bug("a total that forgets the deltas of thresholds", {"composition._added_deltas": gives([])}, test_thresholds.test_a_total_takes_the_deltas_of_thresholds_off_its_own),
     Bug("categories that were not published, by name", {"CategoryCountsQuery.named": all_named}, encoders.test_rare_categories_make_no_difference),
+    Bug("texts of rows that are published as they lie in memory", {"categories.made_anew": lambda _, category: category}, encoders.test_a_pickle_does_not_tell_which_texts_of_the_rows_are_one_object),
     Bug("exact counts of what noise has brought above a threshold", {"CategoryCountsQuery.named": exactly_named}, published_counts_have_noise, "without noise"),
     Bug("categories that are read off the rows", {"CategoryRows.__init__": peeks, "DPOneHotEncoder._kept": from_rows}, encoders.test_all_that_is_published_follows_from_paid_answers),
     Bug("buckets by another hash", {"one_hot_encoder.bucket_of": lambda honest, category, n_buckets: (honest(category, n_buckets) + 1) % n_buckets}, hashed_columns_follow_from_public_facts, "not those of the public hash"),

@@ -1,5 +1,7 @@
 """Bugs in kinds of rows that no example of a query is written for: the product finds them."""
 
+import warnings
+from contextlib import nullcontext
 from functools import partial
 
 import numpy as np
@@ -7,8 +9,11 @@ import pytest
 from examples_of_visits import who_comes_before_a_cut_is_drawn
 from planted_bugs.bug import TOO_FAR, Bug, Value
 from queries_over_rows import rows_without_numbers_move_as_declared, sample
+from sklearn.base import clone
 
-from skdp import evaluate
+from skdp import DPHazardRegressor, DPLogisticRegression, evaluate
+from skdp.model_selection import DPGridSearchCV
+from skdp.preprocessing import DPOneHotEncoder, DPSelectKBest
 from skdp.privacy.streams import Call
 
 OTHERWISE = f"is answered otherwise|{TOO_FAR}"
@@ -36,6 +41,58 @@ def groups_of_another_length_tell_no_number_of_rows():
         with pytest.raises(ValueError, match="needs") as refusal:
             evaluate(Guess(), X, y, privacy_unit=people, public_model=True, **groups, **facts)
         assert not any(digit in str(refusal.value) for digit in "0123456789"), "a number of rows"
+
+
+MALFORMED_X = {
+    "no columns": lambda X: X[:, :0],
+    "objects of no type": lambda X: np.zeros(X.shape, dtype="V4"),
+}
+MALFORMED_Y = {
+    "a table": lambda y: np.column_stack([y, y, y]),
+    "too short": lambda y: y[1:],
+    "uneven lists": lambda y: [[1, 0]] * (len(y) - 1) + [[1]],
+    "truth values": lambda y: y > 0,
+}
+LABELS = DPLogisticRegression(classes=[0, 1], data_norm=3.0)
+TIMES = DPHazardRegressor(times=[0.5, 1.0], data_norm=3.0)
+OF_PEOPLE = {
+    "model": LABELS.fit,
+    "stream": DPLogisticRegression(classes=[0, 1], data_norm=3.0, horizon=100).partial_fit,
+    "times": TIMES.fit,
+    "search": DPGridSearchCV(LABELS, {"C": [0.1, 1.0]}).fit,
+    "encoder": DPOneHotEncoder().fit,
+    "selector": DPSelectKBest(classes=[0, 1], bounds=(-1, 1)).fit,
+}
+
+
+def malformed_rows_of_people_tell_no_number_of_rows(who):
+    X, y, people = np.ones((47, 2)), np.ones(47, dtype=int), np.arange(47) // 2
+    said = []
+    given = [(of(X), y) for of in MALFORMED_X.values()] + [
+        (X, of(y)) for of in MALFORMED_Y.values()
+    ]
+    for rows, targets in given:
+        try:
+            OF_PEOPLE[who](rows, targets, privacy_unit=people)
+        except (TypeError, ValueError) as refusal:
+            said.append(str(refusal))
+    assert said, "nothing was refused"
+    assert not any(number in text for text in said for number in ("46", "47")), "a number of rows"
+
+
+def malformed_times_tell_no_number_of_rows():
+    rng = np.random.default_rng(0)
+    X, y, people = rng.normal(size=(47, 2)), rng.uniform(0.1, 2.0, size=47), np.arange(47) // 2
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        model = clone(TIMES).fit(X, y)
+    with pytest.raises(ValueError, match="needs events beside times") as refusal:
+        evaluate(model, X, np.ones((47, 3)), epsilon=1.0, privacy_unit=people)
+    assert "47" not in str(refusal.value), "a number of rows"
+
+
+def told(honest, told):
+    return nullcontext()
 
 
 def zeros_counted_by_rows(honest, self, block):
@@ -85,6 +142,13 @@ GUARDS = {
     "selection": "selection",
     "stream_terms": "stream_scores",
 }
+SIZES = {
+    "times": "opening.telling_sizes",
+    "stream": "partial_fit.telling_sizes",
+    "search": "search_base.telling_sizes",
+    "encoder": "transformers_base.telling_sizes",
+    "selector": "transformers_base.telling_sizes",
+}
 BUGS = (
     Bug("zeros of sparse columns that are counted by rows, not by what these count", {"ColumnCellsQuery._of_block": zeros_counted_by_rows}, partial(rows_of_every_kind_are_answered_as_plain_ones, "column_cells"), OTHERWISE),
     Bug("votes of a person's rows that count one each", {"columns.divided_votes": lambda honest, entries, weights: honest(entries, None)}, partial(rows_of_every_kind_are_answered_as_plain_ones, "magnitude_votes"), f"{TOO_FAR}|{OTHERWISE}"),
@@ -93,5 +157,7 @@ BUGS = (
     Bug("a block of a stream that is cut in the order in which people come", {"BlockSession.feed": never_shuffled}, who_comes_before_a_cut_is_drawn, "came first"),
     Bug("a cut in a call that is shorter than the block that it ends", {"BlockSession.feed": shuffled_if_larger_than_a_block}, partial(who_comes_before_a_cut_is_drawn, 12), "came first"),
     Bug("groups that are left out of the check of people", {"PrivacyUnits.check": lambda honest, self, X, y, *others: honest(self, X, y)}, groups_of_another_length_tell_no_number_of_rows, "a number of rows"),
+    *(Bug(f"messages that say how many rows people have ({name})", {place: told}, partial(malformed_rows_of_people_tell_no_number_of_rows, name), "a number of rows") for name, place in SIZES.items()),
+    Bug("messages that say how many times people have", {"evaluate.telling_sizes": told}, malformed_times_tell_no_number_of_rows, "a number of rows"),
     *(Bug(f"scores that are no numbers taken for numbers ({name})", {f"{module}.np": Value(Careless())}, partial(rows_without_numbers_move_as_declared, name), TOO_FAR) for module, name in GUARDS.items()),
 )  # fmt: skip

@@ -12,6 +12,7 @@ _CALLED = {
     "search_base": "skdp.model_selection.base",
     "search_trials": "skdp.model_selection.trials",
     "privatize_page": "skdp.privatization.privatize",
+    "transformers_base": "skdp.preprocessing.base",
     "trials": "skdp.reporting.number_of_trials",
     "Mixing": "planted_bugs.queries",
     "searches": "planted_bugs.searches",

@@ -28,7 +28,7 @@ from skdp import (
 from skdp import plan as skdp_plan
 from skdp.exceptions import NoPrivacyWarning
 from skdp.model_selection import DPGridSearchCV
-from skdp.preprocessing import DPOneHotEncoder, DPStandardScaler, bucket_of
+from skdp.preprocessing import DPOneHotEncoder, DPSimpleImputer, DPStandardScaler, bucket_of
 from skdp.privacy import PrivateOracle, gdp, opened_by
 from skdp.privacy.rows import category_of
 from skdp.testing import check_seed_stays_behind, record_fit, replay_fit
@@ -230,6 +230,17 @@ def test_a_copy_knows_neither_rows_nor_seed():
         pickle.loads(packed).transform(table()), fitted.transform(table())
     )
     check_seed_stays_behind(fitted, 1_234_567_891)
+
+
+def test_a_pickle_does_not_tell_which_texts_of_the_rows_are_one_object():
+    X = table()
+    X[:, 1] = X[:, 0]
+    other = X.copy()
+    # The same row, of which one text lies elsewhere in memory.
+    other[0, 1] = X[0, 0].encode().decode()
+    assert other[0, 1] is not X[0, 0]
+    for made in (encoder(), DPSimpleImputer(strategy="most_frequent", random_state=0)):
+        assert pickle.dumps(clone(made).fit(X)) == pickle.dumps(clone(made).fit(other))
 
 
 def test_people_count_once_in_each_column():

@@ -2,6 +2,7 @@
 
 import pickle
 import stat
+from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -17,6 +18,7 @@ from budget_tasks import (
     model,
     share,
 )
+from interruptions import Lines
 from sklearn.base import clone
 
 from skdp import (
@@ -85,6 +87,25 @@ def test_an_exception_inside_closes_the_budget_and_removes_its_file():
     assert folders() == before
     assert charged(ceiling) == pytest.approx(0.5)
     model(1).fit(X, Y)
+
+
+def test_who_is_interrupted_at_any_line_leaves_the_file_to_others(monkeypatch):
+    monkeypatch.setattr("skdp.reporting.budget_store._PATIENCE", 0.01)
+    kept = []
+    with budget() as ceiling:
+        model(3).fit(X, Y)
+        before = ceiling.spent
+        for line in count(1):
+            with Lines(line) as lines:
+                try:
+                    _ = ceiling.spent
+                except KeyboardInterrupt as failure:
+                    # As a notebook keeps the latest.
+                    kept.append(failure)
+            if lines.count < line:
+                break
+            assert ceiling.spent == before
+    assert len(kept) > 5
 
 
 def test_a_budget_whose_file_is_gone_refuses_everything():

@@ -12,9 +12,9 @@ EPSILON, DELTA = 1.0, 1e-5
 LIMIT = gdp.mu(EPSILON, DELTA) ** 2
 
 
-def charged(*shares):
-    """A ledger that was charged these shares of its budget."""
-    ledger = Ledger(EPSILON, DELTA)
+def charged(*shares, delta=DELTA):
+    """A ledger that was charged these shares of a budget, which is one at this delta."""
+    ledger = Ledger(EPSILON if delta == DELTA else gdp.epsilon(sqrt(LIMIT), delta), delta)
     for k, share in enumerate(shares):
         noise = 1 / sqrt(share * LIMIT)
         ledger.charge(GaussianEvent(query=f"q{k}", sensitivity=1.0, noise_scale=noise))
@@ -77,6 +77,19 @@ def test_folding_bounds_memory_and_keeps_the_spend():
     assert sum(p.count for p in named) == 500
     # The most expensive part of those that were folded is the one that is still there.
     assert named[0].count > 400
+
+
+def test_folding_keeps_the_costliest_part_whatever_delta_it_is_stated_at():
+    parts, deltas = ParallelComposition(), [1e-3, 1e-8] * 2 + [1e-8] * 40
+    for delta in deltas:
+        share = 0.9 if delta == 1e-3 else 0.5
+        parts.add(5, charged(share, delta=delta))
+        # The one with less mu has the larger epsilon, at the smaller delta.
+        assert parts.spent().delta == 1e-3
+        assert recomputed(parts.events()) == pytest.approx(gdp.epsilon(sqrt(0.9 * LIMIT), DELTA))
+    cheap, dear = (charged(s, delta=d).spent() for s, d in ((0.5, 1e-8), (0.9, 1e-3)))
+    assert cheap.epsilon > dear.epsilon
+    assert parts.spent() == (cheap.epsilon, dear.delta)
 
 
 def test_rows_that_nobody_asked_about_are_in_no_part():

@@ -249,8 +249,8 @@ def evaluate(
             units, unit = PrivacyUnits.of(privacy_unit), PrivacyUnit.DECLARED
             units.check(X_test, y_test, groups, sample_weight)
         timed, reach = _of_times(model), (0.0, 0.0, 0.0)
-        y = y_test if timed is None else signed_times("evaluate", y_test)
         with telling_sizes(units is None):
+            y = y_test if timed is None else signed_times("evaluate", y_test)
             X, y = _checked(model, X_test, y)
         n, z = len(y) if units is None else units.n_units, float(ndtri(0.5 + confidence / 2))
         terms = PrivacyTerms(float(epsilon), delta_for(delta, n), Adjacency(adjacency))

@@ -13,7 +13,7 @@ from ..adjacency import Adjacency
 from ..mechanisms.gaussian import ThresholdMechanism
 from ..rounding import inflated
 from ..rows.base import RowStore
-from ..rows.category_rows import CategoryRows
+from ..rows.category_rows import CategoryRows, made_anew
 from .base import Query
 
 
@@ -61,7 +61,8 @@ class CategoryCountsQuery(Query):
         names = [(j, category) for j in self.columns for category in self._counted(rows, j)[0]]
         out = np.empty((int(np.isfinite(answer).sum()), 3), dtype=object)
         for row, k in zip(out, np.flatnonzero(np.isfinite(answer)), strict=True):
-            row[0], row[1], row[2] = *names[k], float(answer[k])
+            (column, category), count = names[k], float(answer[k])
+            row[:] = column, made_anew(category), count
         return out
 
     def _counted(self, rows: RowStore, column: int) -> tuple[list[tuple[int, object]], np.ndarray]:

@@ -64,6 +64,17 @@ def value_of(category: Category) -> Any:
     return nan if category == MISSING else category[1]
 
 
+def made_anew(category: Category) -> Category:
+    """An equal category that has no object in common with the rows.
+
+    A pickle tells which of its texts are one object, and so would tell of the rows that have them.
+    """
+    kind, value = category
+    if isinstance(value, str):
+        return kind, value.encode("utf-8", "surrogatepass").decode("utf-8", "surrogatepass")
+    return kind, bytes(bytearray(value)) if isinstance(value, bytes) else value
+
+
 def coded_categories(column: np.ndarray) -> tuple[list[Category], np.ndarray]:
     """Categories of a column in their order, and the code of each entry among them.
 

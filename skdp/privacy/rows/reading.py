@@ -93,9 +93,9 @@ def columns_of_table(X: Any) -> list[np.ndarray]:
         columns = None if table is None or table.ndim != 2 else [*table.T]
         if table is not None and table.ndim == 2 and not table.size:
             what = "sample" if table.shape[1] else "feature"
+            size = f" (shape={table.shape})" if sizes_told() else ""
             raise ValueError(
-                f"Found array with 0 {what}(s) (shape={table.shape}) while a minimum of 1 is "
-                "required."
+                f"Found array with 0 {what}(s){size} while a minimum of 1 is required."
             )
     if not columns or any(column.ndim != 1 or not column.size for column in columns):
         raise ValueError(
