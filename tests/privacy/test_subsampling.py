@@ -24,7 +24,7 @@ from skdp.privacy.accounting import (
     subsampling,
 )
 from skdp.privacy.queries import GradientQuery, SampledGradientQuery
-from skdp.privacy.rows import BoundedBlock, DenseRows
+from skdp.privacy.rows import DenseRows
 from skdp.problem import Problem, RowBounds
 from skdp.problem.losses import Logistic
 from skdp.solvers import plan_block, schedules
@@ -339,12 +339,3 @@ def check_drawn_row(n=12, d=20):
 
 def test_scores_of_drawn_rows_do_not_tell_who_else_is_drawn():
     check_drawn_row()
-
-
-def test_scores_by_the_place_of_a_row_are_caught(monkeypatch):
-    def by_place(self, v):
-        return self._X @ v * (1.0 if self._factor is None else self._factor)
-
-    monkeypatch.setattr(BoundedBlock, "along", by_place)
-    with pytest.raises(AssertionError):
-        check_drawn_row()
