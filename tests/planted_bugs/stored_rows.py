@@ -3,6 +3,7 @@
 from functools import partial
 
 import numpy as np
+import test_turns
 from data import test_every_store as stores
 from data import test_mapped_sparse as mapped_sparse
 from data import test_threads as threads
@@ -77,4 +78,5 @@ BUGS = (
     Bug("a tolerance of a few units in the last place", {"PerturbedMinimumQuery.rounding": of_few_units}, partial(perturbed_minimum.check_tolerance, 10**7, 1e6, Logistic())),
     Bug("running sums off the grid", {"StreamOpening.on_grid": lambda _, opening, values: values}, partial(stream_session.test_releases_lie_on_a_public_grid_whatever_the_rows, "blt")),
     Bug("threads that do not wait for each other", {"lock.run_locked": lambda _, model, method, call, *arguments, **options: call(*arguments)}, partial(patching, turns.check_threads)),
+    Bug("fits that overtake each other", {"lock.run_locked": lambda _, model, method, call, *arguments, **options: call(*arguments)}, partial(patching, test_turns.check_receipt)),
 )  # fmt: skip
