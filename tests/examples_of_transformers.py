@@ -7,8 +7,10 @@ from skdp.preprocessing import (
     BoundsScaler,
     DPKBinsDiscretizer,
     DPMinMaxScaler,
+    DPOneHotEncoder,
     DPQuantileTransformer,
     DPRobustScaler,
+    DPSelectKBest,
     DPSimpleImputer,
     DPSplineTransformer,
     DPStandardScaler,
@@ -28,7 +30,24 @@ def make_rows(seed=0):
     return X
 
 
-KNOWN = ([-10.0, 0.0, -4.0], [10.0, 100.0, 1.0])
+def make_targets(given, X):
+    """What a transformer is fitted to beside rows: targets that go with the second column."""
+    if not isinstance(given, DPSelectKBest):
+        return None
+    if given.classes is None:
+        return X[:, 1]
+    return np.array(given.classes)[np.digitize(X[:, 1], [40.0, 60.0][: len(given.classes) - 1])]
+
+
+def make_table(seed=0):
+    """Categories of two types, all of them frequent, but for one of each column."""
+    rng = np.random.default_rng(seed)
+    table = np.empty((5 * N, 2), dtype=object)
+    table[:, 0] = rng.choice(["Bern", "Chur", "Thun"], 5 * N)
+    table[:, 1] = rng.choice([1, 2, 3], 5 * N)
+    table[7] = f"hamlet {seed}", seed + 9
+    return table
+
 
 # Every class of the package, with instances in different settings.
 EXAMPLES = {
@@ -88,4 +107,12 @@ EXAMPLES = {
         DPRobustScaler(epsilon=20.0, with_centering=False, quantile_range=(5.0, 40.0)),
         DPRobustScaler(epsilon=20.0, with_scaling=False, clip=False),
     ],
+    DPSelectKBest: [
+        DPSelectKBest(k=2, classes=["no", "yes"], bounds=(-100.0, 100.0)),
+        DPSelectKBest(k=1, classes=[0, 1, 2], epsilon=20.0),
+        DPSelectKBest(k=2, target_bounds=(0.0, 100.0), bounds=(-100.0, 100.0), epsilon=20.0),
+        DPSelectKBest(k=2, target_bounds=(0.0, 100.0), epsilon=20.0, adjacency="zero_out"),
+    ],
 }
+# These take a table of categories.
+OF_CATEGORIES = [DPOneHotEncoder(), DPSimpleImputer(strategy="most_frequent")]

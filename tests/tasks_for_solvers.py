@@ -1,5 +1,6 @@
 """The problems that every solver is tried on, with their rows."""
 
+import warnings
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +14,7 @@ from skdp.problem import Problem, RowBounds, TargetBounds
 from skdp.problem.constraints import L1Ball
 from skdp.problem.losses import Huber, Logistic, Pinball, Softmax, Squared
 from skdp.problem.penalties import L2, ElasticNet
-from skdp.testing import RecordingOracle, Transcript
+from skdp.testing import RecordingOracle, ReplayOracle, Transcript
 
 N, D = 300, 4
 
@@ -116,3 +117,28 @@ def solve(solver, problem, X, y, epsilon=1.0, seed=0, *, delta=1e-5, public_seed
     public_rng = np.random.default_rng(public_seed)
     solution = solver.solve(problem, oracle.for_problem(problem), public_rng)
     return solution, transcript.entries, ledger
+
+
+def check_replay(solver, problem, X, y):
+    """Record, overwrite the rows with garbage, replay without rows: nothing may change."""
+    with warnings.catch_warnings():
+        # Of a calculus for samples that is less exact without a package.
+        warnings.simplefilter("ignore")
+        calculus = solver.calculus_for(problem, 1.0, 1e-5, Adjacency.REPLACE_ONE)
+    ledgers = [Ledger(1.0, 1e-5, calculus=calculus) for _ in range(2)]
+    kept, transcript = (X.copy(), y.copy()), Transcript()
+    noise = SeededNoise(np.random.default_rng(0))
+    recording = RecordingOracle(
+        DenseRows(X, y), ledgers[0], Adjacency.REPLACE_ONE, noise, transcript
+    )
+    first = solver.solve(problem, recording.for_problem(problem), np.random.default_rng(7))
+    X[:], y[:] = np.random.default_rng(3).normal(size=X.shape), 0
+    replay = ReplayOracle(ledgers[1], Adjacency.REPLACE_ONE, transcript)
+    try:
+        second = solver.solve(problem, replay.for_problem(problem), np.random.default_rng(7))
+    finally:
+        X[:], y[:] = kept
+    assert replay.finished(), "fewer queries than recorded"
+    assert ledgers[0].receipt() == ledgers[1].receipt()
+    np.testing.assert_array_equal(second.w, first.w)
+    assert second.n_iter == first.n_iter

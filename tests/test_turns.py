@@ -122,15 +122,6 @@ def test_a_dear_model_never_stands_beside_a_cheap_receipt(monkeypatch):
     check_receipt(monkeypatch)
 
 
-def test_fits_that_overtake_each_other_are_caught(monkeypatch):
-    def bug(model, method, call, *arguments, **options):
-        return call(*arguments)
-
-    monkeypatch.setattr("skdp.privacy.lock.run_locked", bug)
-    with pytest.raises(AssertionError):
-        check_receipt(monkeypatch)
-
-
 def test_calls_of_a_stream_wait_for_a_fit_and_go_on_from_it(monkeypatch):
     model, pause = logistic(), Pause(monkeypatch)
     with ThreadPoolExecutor(2) as pool:

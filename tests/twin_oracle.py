@@ -46,18 +46,23 @@ class TwinOracle(Oracle):
         raise NotImplementedError
 
 
-def distance(fitted, X, other_X):
-    """The mu that tells X from other_X by the answers of a fit, and the largest single move.
+def coded(fitted, y):
+    """Targets as a fit has them, which numbers classes."""
+    return y if fitted.classes is None else np.searchsorted(fitted.classes, y).astype(float)
+
+
+def distance(fitted, X, other_X, y=None, other_y=None):
+    """The mu that tells data from others by the answers of a fit, and the largest single move.
 
     Zeroed-out rows are rows that ``other_X`` lacks.
     """
     made = []
 
     def oracle(rows, ledger, adjacency, noise):
-        others = DenseRows(other_X, np.zeros(len(other_X)))
+        others = DenseRows(other_X, np.zeros(len(other_X)) if y is None else coded(fitted, other_y))
         made.append(TwinOracle(rows, others, ledger, adjacency, noise))
         return made[-1]
 
     with opened_by(oracle):
-        fitted.fit(X)
+        fitted.fit(X, y)
     return sqrt(made[0].squares), made[0].largest

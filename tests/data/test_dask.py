@@ -39,13 +39,11 @@ from skdp.privacy.rows import (  # noqa: E402
     DenseRows,
     SparseRows,
     added,
-    is_collection,
     total,
 )
 from skdp.problem import RowBounds, RowMap, TargetBounds  # noqa: E402
 from skdp.problem.constraints import L1Ball  # noqa: E402
 from skdp.solvers import PPM, SVRG, AccMD, AdaptiveGD, DualAveraging, Spider  # noqa: E402
-from skdp.testing import exact_fit, record_fit, replay_fit  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.SeededNoiseWarning")
 
@@ -344,23 +342,6 @@ def test_large_public_arrays_are_sent_once():
     assert all(rows._tasks._sent[name] is kept[name] for name in kept)
 
 
-def test_a_fit_can_be_replayed_without_rows():
-    X, t = data()
-    model = DPLogisticRegression(**CLASSIFIER, **QUICK)
-    transcript = record_fit(model, *cut(X, labels(t)))
-    coef = model.coef_
-    other = np.random.default_rng(5).normal(size=X.shape) * 100
-    replay_fit(model, *cut(other, np.zeros(N, dtype=int)), transcript)
-    np.testing.assert_array_equal(model.coef_, coef)
-
-
-def test_a_fit_without_noise_says_so():
-    X, t = data()
-    model = DPLinearRegression(**{**REGRESSOR, **QUICK, "random_state": None})
-    receipt = exact_fit(model, *cut(X, t))
-    assert receipt.spent().epsilon == np.inf
-
-
 def test_encoders_that_are_sent_hold_no_seed():
     import cloudpickle
 
@@ -379,16 +360,3 @@ def test_the_store_does_not_travel():
     rows = DaskRows(*cut(*data()), np.asarray)
     with pytest.raises(TypeError, match="cannot be copied or pickled"):
         cloudpickle.dumps(rows)
-
-
-def test_what_is_a_collection():
-    X, y = data()
-    chunks, targets = cut(X, y)
-    assert all(map(is_collection, (chunks, targets, dask.delayed(1))))
-    assert not any(map(is_collection, (X, pd.DataFrame(X), None, [1], sp.csr_array(X))))
-
-
-def test_frames_are_collections(dd):
-    frame = dd.from_pandas(pd.DataFrame(data()[0]), npartitions=2)
-    assert is_collection(frame)
-    assert is_collection(frame[0])

@@ -15,7 +15,7 @@ da = pytest.importorskip("dask.array", reason="needs dask: pip install 'skdp[das
 
 from dask_examples import two_workers  # noqa: E402
 
-from skdp import DPLinearRegression, DPLogisticRegression  # noqa: E402
+from skdp import DPLogisticRegression  # noqa: E402
 from skdp.preprocessing import BoundsScaler, DPOneHotEncoder, DPStandardScaler  # noqa: E402
 from skdp.solvers import GD  # noqa: E402
 
@@ -84,17 +84,6 @@ def test_incremental_hands_over_one_partition_after_the_other(client):
     # Parts have no row in common: all of them together cost what one does.
     assert fitted.privacy_spent_.epsilon <= 5.0
     assert sum(event.count for event in fitted.privacy_ledger_) > 0
-
-
-def test_regression_through_incremental(client):
-    wrappers = pytest.importorskip("dask_ml.wrappers", reason="needs dask_ml")
-    X, _ = data(900)
-    t = X @ [1.0, -1.0, 0.0, 0.5]
-    chunks, targets = da.from_array(X, chunks=(300, -1)), da.from_array(t, chunks=300)
-    model = DPLinearRegression(target_bounds=(-5, 5), epsilon=5.0, **OPTIONS)
-    wrapped = wrappers.Incremental(model, scoring="r2").fit(chunks, targets)
-    assert wrapped.estimator_.n_samples_seen_ == 900
-    assert wrapped.estimator_.predict(chunks).compute().shape == (900,)
 
 
 @pytest.mark.parametrize("scaler", [BoundsScaler(bounds=(-5, 5)), DPStandardScaler(epsilon=5.0)])

@@ -13,7 +13,7 @@ distributed = pytest.importorskip("distributed", reason="needs dask: pip install
 da = pytest.importorskip("dask.array", reason="needs dask: pip install 'skdp[dask]'")
 from dask_examples import two_workers  # noqa: E402
 
-from skdp import DPLinearRegression, DPLogisticRegression, PrivacyLeakWarning  # noqa: E402
+from skdp import DPLogisticRegression, PrivacyLeakWarning  # noqa: E402
 from skdp.preprocessing import DPStandardScaler  # noqa: E402
 from skdp.privacy.rows import DaskRows, Tasks  # noqa: E402
 from skdp.problem import RowBounds  # noqa: E402
@@ -406,13 +406,3 @@ def test_few_partitions_that_are_read_anew_are_shared_by_the_workers(client):
     few = DaskRows(X[: 4 * CHUNK], y[: 4 * CHUNK], np.asarray)
     holders = client.who_has(client.futures_of(few._tasks._opened))
     assert len({worker for workers in holders.values() for worker in workers}) == 2
-
-
-@pytest.mark.nightly
-def test_regression_on_a_cluster_equals_the_one_in_memory(client):
-    X, y = lazy()
-    options = {**OPTIONS, "target_bounds": (0.0, 1.0)}
-    model = DPLinearRegression(**options).fit(X, y)
-    reference = DPLinearRegression(**options).fit(X.compute(), y.compute())
-    np.testing.assert_allclose(model.coef_, reference.coef_, rtol=1e-10)
-    assert model.score(X, y) == pytest.approx(reference.score(X.compute(), y.compute()))

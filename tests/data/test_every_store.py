@@ -10,7 +10,6 @@ from threadpoolctl import threadpool_limits
 
 from skdp.privacy.queries import GradientDifferenceQuery, GradientQuery
 from skdp.privacy.rows import (
-    BoundedBlock,
     ChunkedRows,
     Chunks,
     DaskRows,
@@ -236,18 +235,6 @@ def check_any_order(store, bounds):
 def test_blocks_can_be_worked_on_in_any_order_and_have_the_same_sum_to_the_last_bit(store, bounds):
     """So that threads may share them, as long as their sums are added in the order of blocks."""
     check_any_order(store, bounds)
-
-
-def test_scores_that_remember_the_block_before_are_caught(monkeypatch):
-    honest, before = BoundedBlock.along, [0]
-
-    def along(self, v):
-        before.append(len(self.y))
-        return honest(self, v) + 1e-9 * before[-2]
-
-    monkeypatch.setattr(BoundedBlock, "along", along)
-    with pytest.raises(AssertionError):
-        check_any_order(DenseRows, BOUNDS["plain"])
 
 
 @pytest.mark.parametrize("store", [RESIDENT["people"], RESIDENT["people, sparse"]])

@@ -16,7 +16,7 @@ from skdp import Chunks, DPLinearRegression, DPLogisticRegression  # noqa: E402
 from skdp.privacy.rows import ChunkedRows  # noqa: E402
 from skdp.privacy.rows import parquet as source  # noqa: E402
 from skdp.solvers import GD  # noqa: E402
-from skdp.testing import exact_fit, record_fit, replay_fit  # noqa: E402
+from skdp.testing import exact_fit  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.SeededNoiseWarning")
 
@@ -340,18 +340,6 @@ def test_a_file_that_changes_ends_the_fit_and_the_receipt_says_what_was_spent(
     assert 1 <= sum(event.count for event in model.privacy_ledger_) <= 4
     assert not hasattr(model, "coef_")
     assert 0 < model.privacy_spent_.epsilon <= 1.0
-
-
-def test_a_fit_can_be_replayed_without_rows(tmp_path):
-    of, others = columns(), columns(seed=1)
-    model = DPLogisticRegression(**BUDGET)
-    names = {"target": "returned", "columns": NAMES}
-    chunks = Chunks.from_parquet(written(tmp_path / "a", of), **names)
-    transcript = record_fit(model, chunks, None)
-    coef = model.coef_
-    other = Chunks.from_parquet(written(tmp_path / "b", others, row_group_size=50), **names)
-    replay_fit(model, other, None, transcript)
-    np.testing.assert_array_equal(model.coef_, coef)
 
 
 def test_statistics_of_files_reach_neither_model_nor_words(tmp_path):

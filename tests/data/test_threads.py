@@ -106,14 +106,6 @@ def test_rows_are_added_up_in_runs_as_they_are_at_once(name, monkeypatch):
     check_runs(name, monkeypatch)
 
 
-def test_a_run_that_is_left_out_is_caught(monkeypatch):
-    honest = bounded_rows.row_runs
-    monkeypatch.setattr(bounded_rows, "row_runs", lambda m: honest(m)[:1])
-    for name in ("gradient", "second_moments", "column_moments"):
-        with pytest.raises(AssertionError, match="Not equal"):
-            check_runs(name, monkeypatch)
-
-
 def added_as_they_come(kernel, blocks, entries):
     """A sum in the order in which blocks are done, which the last one is first."""
     if threads.usable_threads() == 1:
@@ -165,21 +157,6 @@ def test_what_a_block_raises_in_a_thread_is_raised_by_the_query(number, failing,
         query.evaluate(rows)
     left = [one for one in threading.enumerate() if one.name.startswith("skdp-rows")]
     assert not left
-
-
-def test_a_run_that_is_dropped_when_it_fails_is_caught(monkeypatch):
-    """The bug that the test above is there for."""
-    honest = threads._total_of_run
-
-    def dropped(kernel, run):
-        try:
-            return honest(kernel, run)
-        except MemoryError:
-            return np.zeros(31)
-
-    monkeypatch.setattr(threads, "_total_of_run", dropped)
-    with pytest.raises(pytest.fail.Exception, match="DID NOT RAISE"):
-        test_what_a_block_raises_in_a_thread_is_raised_by_the_query(2, 2, monkeypatch)
 
 
 def test_accidents_in_threads_neither_warn_nor_raise(small_blocks, monkeypatch):
@@ -308,12 +285,6 @@ def test_what_is_kept_in_single_precision_errs_on_the_safe_side():
     assert smaller[2] == 1.0
 
 
-def test_norms_that_are_rounded_to_the_nearest_are_caught(monkeypatch):
-    monkeypatch.setattr(bounded_rows, "rounded_up", lambda norms: norms.astype(np.float32))
-    with pytest.raises(AssertionError):
-        test_what_is_kept_in_single_precision_errs_on_the_safe_side()
-
-
 @pytest.mark.parametrize(("n", "classes"), [(3_000_000, 2), (3_000_000, 3), (100, 2)])
 def test_targets_of_many_rows_are_kept_in_four_bytes(n, classes):
     labels = (np.arange(n) % classes).astype(np.int8)
@@ -362,13 +333,6 @@ def test_norms_of_many_rows_are_no_shorter_than_exact_ones(d):
     check_norms_of_many(d)
 
 
-@pytest.mark.parametrize("d", [20, 60])
-def test_norms_of_many_rows_that_are_rounded_to_the_nearest_are_caught(d, monkeypatch):
-    monkeypatch.setattr(bounded_rows, "rounded_up", lambda norms: norms.astype(np.float32))
-    with np.errstate(over="ignore"), pytest.raises(AssertionError, match="too short"):
-        check_norms_of_many(d)
-
-
 @pytest.mark.parametrize(
     ("longest", "enough"), [(1.0, True), (1e-29, True), (1e-80, False), (1e35, False)]
 )
@@ -415,14 +379,6 @@ def test_lengths_in_single_precision_are_no_shorter_than_exact_ones(d):
     check_lengths_in_single(d)
 
 
-@pytest.mark.parametrize("d", [2, 20, 60])
-def test_a_shift_that_is_not_turned_with_its_coordinates_is_caught(d, monkeypatch):
-    turned = RowMap.turned.func
-    monkeypatch.setattr(RowMap, "turned", property(lambda self: (turned(self)[0], self.shift)))
-    with pytest.raises(AssertionError, match="too short"):
-        check_lengths_in_single(d)
-
-
 @pytest.mark.parametrize(("d", "k"), [(1, 1), (16, 17), (16, 16), (40, 41), (40, 20), (3, 4)])
 def test_rows_are_as_long_in_coordinates_that_are_turned(d, k):
     """Of which each takes only the features from it on."""
@@ -433,13 +389,6 @@ def test_rows_are_as_long_in_coordinates_that_are_turned(d, k):
     assert not np.triu(matrix, 1).any()
     lengths = [np.linalg.norm(Z, axis=1) for Z in (X @ matrix - shift, row_map.apply(X))]
     np.testing.assert_allclose(*lengths, rtol=1e-12)
-
-
-@pytest.mark.parametrize("d", [2, 20])
-def test_a_margin_for_single_precision_that_is_left_out_is_caught(d, monkeypatch):
-    monkeypatch.setattr(mapped, "SINGLE_ROUNDING", 0.0)
-    with pytest.raises(AssertionError, match="too short"):
-        check_lengths_in_single(d)
 
 
 def test_neither_type_nor_order_of_rows_changes_how_long_they_are():

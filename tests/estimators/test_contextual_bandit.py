@@ -292,14 +292,6 @@ def test_auto_follows_public_facts_in_a_stream(n_arms, n_features, options, expe
     assert model.privacy_spent_.epsilon == pytest.approx(budget)
 
 
-def test_the_policy_of_the_plan_does_not_look_at_contexts_and_rewards():
-    """Two streams that differ in everything but their sizes get the same policy and receipt."""
-    X, a, r = log()
-    model, other = bandit().partial_fit(X, a, r), bandit().partial_fit(-9 * X, a[::-1], 1 - r)
-    assert model.policy_ == other.policy_ == FTRLPolicy()
-    assert model.privacy_ledger_ == other.privacy_ledger_
-
-
 @pytest.mark.filterwarnings("default:DPContextualBandit has")
 def test_a_hopeless_problem_is_announced_from_public_facts():
     with pytest.warns(UserWarning, match="no policy for dense contexts"):

@@ -1,7 +1,6 @@
 """What inference_ says, in whose units, and who has none."""
 
 import importlib
-import pickle
 import re
 from pathlib import Path
 
@@ -22,7 +21,6 @@ from skdp import (
     inference,
 )
 from skdp.preprocessing import BoundsScaler, DPStandardScaler, RowNormClipper
-from skdp.testing import record_fit, replay_fit
 
 N, D = 3000, 3
 RANGES = ([-2.0, 10.0, 0.0], [2.0, 30.0, 0.01])
@@ -127,20 +125,6 @@ def test_simultaneous_intervals_are_wider_and_not_wider_than_those_of_bonferroni
     assert np.all(each < together)
     assert np.all(together < 1.01 * bonferroni)
     np.testing.assert_array_equal(together, np.ptp(found.conf_int(simultaneous=True), axis=1))
-
-
-@each
-def test_it_follows_from_the_answers_and_pickles(kind):
-    make, y = SEVERAL[kind]
-    X, (model, again) = rows(), (make(), make())
-    transcript = record_fit(model, X, y(X))
-    replay_fit(again, rows(9), np.roll(y(X), 7), transcript)
-    first, second = model.inference_, again.inference_
-    np.testing.assert_array_equal(first.cov_params(), second.cov_params())
-    np.testing.assert_array_equal(first.params, second.params)
-    assert str(first.summary()) == str(second.summary())
-    copy = pickle.loads(pickle.dumps(model)).inference_
-    np.testing.assert_array_equal(copy.cov_params(), first.cov_params())
 
 
 def test_the_summary_names_features_and_says_what_was_clipped():

@@ -4,7 +4,6 @@ from math import sqrt
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from sklearn.linear_model import Lasso, LinearRegression
 
 from skdp import DPLassoRegressor, DPLinearRegression, SeededNoiseWarning
@@ -95,31 +94,6 @@ def test_selects_what_matters_and_nothing_else_is_stored():
     assert model.score(X, y) > 0.8
 
 
-@pytest.mark.nightly
-def test_penalty_makes_it_sparser():
-    X, y = data(n=8000)
-    counts = [
-        DPLassoRegressor(epsilon=4.0, alpha=alpha, feature_bound=1.0, target_bounds=(-3, 3))
-        .fit(X, y)
-        .sparse_coef_.nnz
-        for alpha in (0.0, 0.05, 10.0)
-    ]
-    assert counts[0] > counts[1] >= 3
-    assert counts[2] == 0
-
-
-def test_sparse_rows_are_taken():
-    X, y = data(n=8000, d=200)
-    X[np.abs(X) < 0.8] = 0.0
-    y = X[:, [1, 5, 7]] @ [1.0, -0.8, 0.6]
-    model = DPLassoRegressor(
-        epsilon=4.0, feature_bound=1.0, target_bounds=(-2, 2), solver=Screening(k=6)
-    )
-    model.fit(sp.csr_array(X), y)
-    assert {1, 5, 7} <= set(np.flatnonzero(model.coef_))
-    assert model.score(sp.csr_array(X), y) > 0.7
-
-
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
@@ -179,16 +153,6 @@ def test_few_rows_and_a_tiny_budget_give_a_finite_model(n):
     model = DPLassoRegressor(epsilon=1e-6, feature_bound=1.0, target_bounds=(-3, 3)).fit(X, y)
     assert np.isfinite(model.coef_).all()
     assert np.count_nonzero(model.coef_) <= 2
-
-
-@pytest.mark.nightly
-def test_linear_regression_can_be_screened_as_well():
-    X, y = data(n=8000)
-    model = DPLinearRegression(
-        epsilon=4.0, data_norm=sqrt(D), target_bounds=(-3, 3), solver=Screening(k=6)
-    ).fit(X, y)
-    assert np.count_nonzero(model.coef_) == 6
-    assert {1, 5, 7} <= set(np.flatnonzero(model.coef_))
 
 
 @pytest.mark.parametrize("wrong", [{"alpha": -1.0}, {"feature_bound": 0.0}, {"positive": 1}])

@@ -249,39 +249,26 @@ def test_quantiles_that_noise_hides_are_those_of_the_bounds():
 # The release.
 
 
-@pytest.mark.parametrize(("adjacency", "factor"), [("replace_one", 2.0), ("zero_out", 1.0)])
-def test_the_mean_costs_its_share_and_no_row_moves_it_further(adjacency, factor):
-    X = rows(300, 4, 0)
-    model = DPLinearRegression(epsilon=0.3, adjacency=adjacency, random_state=0, **BOUNDS)
+@pytest.mark.parametrize(
+    ("kind", "width"),
+    # Counts over their cap lie in [0, 1], and other targets in [-1, 1].
+    [(DPLinearRegression, 2.0), (DPPoissonRegressor, 1.0)],
+)
+@pytest.mark.parametrize("adjacency", ["replace_one", "zero_out"])
+def test_the_mean_costs_its_share_and_no_row_moves_it_further(kind, width, adjacency):
+    X, rng = rows(300, 4, 0), np.random.default_rng(0)
+    counts = kind is DPPoissonRegressor
+    y = rng.poisson(2.0, size=300) if counts else with_signal(X, rng)
+    bounds = {"target_bounds": (0, 6)} if counts else {}
+    model = kind(epsilon=0.3, adjacency=adjacency, random_state=0, **BOUNDS | bounds)
     stage = skdp.plan(model, 300, 4).stage(TargetMean)
-    model.fit(X, with_signal(X, np.random.default_rng(0)))
-    (event,) = [e for e in model.privacy_ledger_ if e.query == "intercept_gradient"]
-    assert event.sensitivity == pytest.approx(factor / 300, rel=1e-4)
-    assert 0.02 <= stage.share <= 0.5
-    limit = model.plan_.ledger().remaining
-    assert (event.sensitivity / event.noise_scale) ** 2 == pytest.approx(stage.share * limit)
-    spent = sum(e.count * (e.sensitivity / e.noise_scale) ** 2 for e in model.privacy_ledger_)
-    assert spent == pytest.approx(limit)
-
-
-@pytest.mark.parametrize(("adjacency", "factor"), [("replace_one", 1.0), ("zero_out", 0.5)])
-def test_no_count_is_further_from_half_of_the_cap_than_the_mean_rate_is_paid_for(adjacency, factor):
-    X, y = rows(300, 4, 0), np.random.default_rng(0).poisson(2.0, size=300)
-    model = DPPoissonRegressor(
-        epsilon=0.3,
-        data_norm=1.0,
-        delta=1e-6,
-        target_bounds=(0, 6),
-        adjacency=adjacency,
-        random_state=0,
-    )
-    share = skdp.plan(model, 300, 4).stage(TargetMean).share
     model.fit(X, y)
     (event,) = [e for e in model.privacy_ledger_ if e.query == "intercept_gradient"]
-    # Counts over their cap lie in [0, 1], so that replacing one moves the mean by 1 / n at most.
+    factor = width if adjacency == "replace_one" else width / 2
     assert event.sensitivity == pytest.approx(factor / 300, rel=1e-4)
+    assert counts or 0.02 <= stage.share <= 0.5
     limit = model.plan_.ledger().remaining
-    assert (event.sensitivity / event.noise_scale) ** 2 == pytest.approx(share * limit)
+    assert (event.sensitivity / event.noise_scale) ** 2 == pytest.approx(stage.share * limit)
     spent = sum(e.count * (e.sensitivity / e.noise_scale) ** 2 for e in model.privacy_ledger_)
     assert spent == pytest.approx(limit)
 

@@ -4,8 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
-from examples_of_streams import BINARY, X, classifier, every_model, feed, lasso, state, target
-from recomputed_spend import recomputed
+from examples_of_streams import BINARY, X, classifier, every_model, feed, lasso, target
 
 import skdp
 from skdp import DPContextualBandit, PrivacyBudget, report
@@ -93,26 +92,6 @@ def test_receipts_of_bandits_say_it_too(horizon):
     bandit.partial_fit(X[:200, :2], rng.integers(0, 2, 200), rng.uniform(size=200))
     assert CONDITION in str(report(bandit))
     assert "the receipt holds on this condition" in " ".join(bandit.partial_fit.__doc__.split())
-
-
-@pytest.mark.parametrize("passes", [2, 5])
-def test_a_declared_number_of_passes_costs_the_budget(passes):
-    model = classifier(solver="gd", max_visits=passes)
-    for _ in range(passes):
-        model.partial_fit(X, BINARY, privacy_unit=np.arange(len(X)))
-    assert model.privacy_spent_.epsilon == pytest.approx(EPSILON, rel=1e-6)
-    of_all = recomputed(model.privacy_ledger_, DELTA)
-    assert of_all == pytest.approx(EPSILON, rel=1e-6)
-
-
-def test_passes_beyond_the_declared_number_read_nothing():
-    published = []
-    for labels in (BINARY, 1 - BINARY):
-        model = classifier(solver="gd", max_visits=2)
-        for y in (BINARY, BINARY, labels):
-            model.partial_fit(X, y, privacy_unit=np.arange(len(X)))
-        published.append(state(model)["coef_"])
-    np.testing.assert_array_equal(*published)
 
 
 def test_undeclared_passes_are_worth_what_the_page_says():

@@ -118,14 +118,6 @@ def test_pickle_holds_no_row_no_sum_no_generator_and_no_seed(make, protocol):
     assert not findings(contents(feed(make()), protocol))
 
 
-def test_search_for_secrets_finds_them_where_they_are(tmp_path):
-    model = feed(classifier())
-    save_checkpoint(model, tmp_path / "stream")
-    found = findings((tmp_path / "stream").read_bytes())
-    assert set(MARKER) <= set(found)
-    assert b"PCG64" in found
-
-
 @pytest.mark.parametrize("make", [classifier, regressor])
 def test_pickle_is_a_function_of_released_answers(make):
     calls = [

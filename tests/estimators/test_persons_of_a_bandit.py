@@ -5,7 +5,7 @@ import pickle
 import numpy as np
 import pytest
 
-from skdp import DPContextualBandit, PrivacyBudget, load_checkpoint, save_checkpoint
+from skdp import DPContextualBandit, load_checkpoint, save_checkpoint
 from skdp.privacy import Adjacency
 from skdp.privacy.accounting import GaussianDP, ZeroConcentratedDP
 from skdp.privacy.bandit_sessions import joint_sensitivity
@@ -111,16 +111,6 @@ def test_a_checkpoint_goes_on_counting(options, tmp_path):
     taken = load_checkpoint(tmp_path / "stream")
     fed(taken, with_other_visits(VISITS[3:]), start=40)
     np.testing.assert_array_equal(taken.coef_, whole.coef_)
-
-
-def test_budgets_of_privacy_units_hold_a_stream():
-    with PrivacyBudget(2.0, 1e-4, privacy_unit=True) as budget:
-        model = bandit(max_visits=2, **POLICIES["blocks"])
-        model.act(CONTEXTS[:5])
-        fed(model)
-    assert budget.spent.epsilon <= 2.0
-    with PrivacyBudget(2.0, 1e-4), pytest.raises(ValueError, match="needs fits that protect a row"):
-        fed(bandit(**POLICIES["blocks"]))
 
 
 def test_persons_are_named_in_all_calls_or_in_none():

@@ -22,16 +22,10 @@ from skdp import (
     PrivacyBudget,
 )
 from skdp.preprocessing import (
-    DPPCA,
-    DPKBinsDiscretizer,
-    DPMinMaxScaler,
-    DPQuantileTransformer,
-    DPRobustScaler,
-    DPSplineTransformer,
     DPStandardScaler,
 )
 from skdp.privacy.rows import Chunks
-from skdp.solvers import GD, SVRG
+from skdp.solvers import GD
 from skdp.testing import exact_fit, record_fit, replay_fit
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.SeededNoiseWarning")
@@ -361,55 +355,10 @@ def test_a_stream_of_rows_does_not_go_on_from_a_fit_of_people():
         model.partial_fit(X, y)
 
 
-def test_steps_of_a_solver_of_differences_are_within_their_price():
-    X, y, labels = people()
-    model = DPLogisticRegression(**CLASSIFIER, solver=SVRG(), epsilon=2.0)
-    model.fit(X, y, privacy_unit=labels)
-    assert model.privacy_spent_.epsilon <= 2.0
-
-
-SCALERS = {
-    "standard": DPStandardScaler(epsilon=3.0, random_state=0),
-    "standard, given bounds": DPStandardScaler(bounds=(-4, 4), random_state=0),
-    "min-max": DPMinMaxScaler(epsilon=3.0, random_state=0),
-    "ranks": DPQuantileTransformer(bounds=(-4, 4), n_quantiles=20, random_state=0),
-    "bins": DPKBinsDiscretizer(n_bins=2, bounds=(-4, 4), random_state=0),
-    "splines": DPSplineTransformer(bounds=(-4, 4), random_state=0),
-    "robust": DPRobustScaler(epsilon=3.0, random_state=0),
-    "components": DPPCA(bounds=(-4, 4), random_state=0),
-}
-
-
-@pytest.mark.parametrize("name", SCALERS)
-@pytest.mark.parametrize("sparse", [False, True])
-@pytest.mark.by_day(3)
-def test_scalers_publish_what_follows_from_answers(name, sparse):
-    scaler = skdp_copy(SCALERS[name])
-    sparse = sparse and name.startswith("standard")
-    if sparse:
-        scaler.set_params(with_mean=False)
-    X, y, labels = people()
-    other, _, other_labels = instead_of_one(X, y, labels, 400)
-    if sparse:
-        X, other = sp.csr_matrix(X), sp.csr_matrix(other)
-    transcript = record_fit(scaler, X, None, privacy_unit=labels)
-    first = published(scaler)
-    replay_fit(scaler, other, None, transcript, privacy_unit=other_labels)
-    assert first.keys() == published(scaler).keys()
-    for attribute, value in first.items():
-        found = getattr(scaler, attribute)
-        # Edges of bins are arrays of several lengths.
-        pairs = [(found, value)] if attribute != "bin_edges_" else zip(found, value, strict=True)
-        for part, own in pairs:
-            np.testing.assert_array_equal(part, own, err_msg=attribute)
-    assert first["n_samples_seen_"] == PEOPLE
-    assert skdp.report(scaler).facts["unit"] == "all rows of one privacy unit together"
-
-
 @pytest.mark.filterwarnings("ignore:privacy_spent does not cover:skdp.PrivacyLeakWarning")
 def test_labels_reach_all_steps_of_a_pipeline():
     X, y, labels = people()
-    steps = [SCALERS["standard"], DPLogisticRegression(**CLASSIFIER)]
+    steps = [DPStandardScaler(epsilon=3.0, random_state=0), DPLogisticRegression(**CLASSIFIER)]
     with sklearn.config_context(enable_metadata_routing=True):
         routed = [skdp_copy(step).set_fit_request(privacy_unit=True) for step in steps]
         pipeline = make_pipeline(*routed).fit(X, y, privacy_unit=labels)

@@ -8,7 +8,6 @@ from sklearn.linear_model import LogisticRegression
 
 import skdp
 from skdp import DPLassoRegressor, DPLinearRegression, DPLogisticRegression, DPSVMClassifier
-from skdp.privacy.rows import Chunks
 from skdp.problem.constraints import L2Ball
 from skdp.solvers import Screening
 from skdp.solvers.preconditioning import Whitening
@@ -274,24 +273,6 @@ def test_sparse_rows_stay_sparse_and_agree_with_dense_ones():
     assert sparse.score(X, y) > 0.6
 
 
-def test_chunks_give_the_model_of_rows_in_memory():
-    X, y, _ = table(3000)
-    model = classifier(random_state=0)
-    in_memory = model.fit(X, y).coef_.copy()
-    read = Chunks(lambda: ((X[i : i + 1000], y[i : i + 1000]) for i in (0, 1000, 2000)))
-    np.testing.assert_allclose(model.fit(read).coef_, in_memory, rtol=1e-6)
-
-
-def test_partitions_of_dask_give_the_model_of_rows_in_memory():
-    da = pytest.importorskip("dask.array")
-    X, y, _ = table(3000)
-    model = classifier(random_state=0)
-    in_memory = model.fit(X, y).coef_.copy()
-    assert found(model)
-    model.fit(da.from_array(X, chunks=(1000, -1)), da.from_array(y, chunks=1000))
-    np.testing.assert_allclose(model.coef_, in_memory, rtol=1e-6)
-
-
 def test_blocks_of_a_stream_keep_the_ranges_of_the_first():
     X, y, _ = table(20000)
     model = classifier(random_state=0, horizon=20000)
@@ -317,18 +298,6 @@ def test_later_calls_look_for_what_the_first_was_too_small_to_see():
     model.partial_fit(X[:2000], y[:2000])
     assert not found(model)
     np.testing.assert_array_equal(model.data_bounds_, ranges)
-
-
-def test_weights_count_in_votes():
-    """Rows of no weight say nothing about ranges."""
-    X, y, _ = table(6000)
-    weights = np.ones(len(y))
-    X[3000:], weights[3000:] = 1e9, 0.0
-    model = classifier(random_state=0).fit(X, y, sample_weight=weights)
-    low, high = model.data_bounds_
-    assert np.all(high < 1e8)
-    held = np.clip(X[:3000], low, high)
-    assert ((held == X[:3000]).mean(axis=0) > 0.9).all()
 
 
 def test_several_targets_are_found_with_the_ranges_of_columns():
@@ -389,11 +358,6 @@ def test_names_and_ranges_that_do_not_match_are_refused_by_name(given, message):
     frame = pd.DataFrame(X, columns=list("fedcba"))
     with pytest.raises(ValueError, match=message):
         classifier(data_bounds=dict.fromkeys(given, (0, 1))).fit(frame, y)
-
-
-def test_a_lasso_takes_no_ranges():
-    with pytest.raises(TypeError, match="data_bounds"):
-        DPLassoRegressor(data_bounds=(0, 1))
 
 
 @pytest.mark.parametrize(

@@ -66,6 +66,11 @@ def many_labels(seed=0):
     return X, (y > 5).astype(int)
 
 
+def several_of_many(seed=0):
+    X, y = many_data(seed)
+    return X, np.digitize(y, [3.0, 7.0])
+
+
 def rare_labels(seed=0):
     X, y = many_data(seed)
     return X, (y > np.quantile(y, 0.97)).astype(int)
@@ -138,6 +143,10 @@ def check_replay(model, X, y, other=None, weights=(None, None), **public):
         (DPLogisticRegression(classes=[0, 1], epsilon=20.0, adjacency="zero_out"), binary_data),
         (DPLogisticRegression(classes=[0, 1]), many_labels),
         (DPLogisticRegression(classes=[0, 1], solver="one_step"), many_labels),
+        (
+            DPLogisticRegression(classes=[0, 1, 2], solver="one_step", epsilon=20.0),
+            several_of_many,
+        ),
         (DPLinearRegression(data_norm=3.0, target_bounds=(-5, 15)), real_data),
         (DPLinearRegression(data_norm=3.0, target_bounds=(-5, 15), epsilon=0.3), real_data),
         (DPLinearRegression(), many_data),

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from sklearn.base import clone
 
 from skdp import DPLassoRegressor, DPLinearRegression, DPLogisticRegression, DPSVMClassifier
@@ -57,16 +56,6 @@ def test_without_sites_rows_are_shared_out_among_nodes(model):
     X, y, _ = targets(model)
     fitted = clone(model).set_params(solver=DDA(n_nodes=5)).fit(X, y)
     assert [event.part.label for event in fitted.privacy_ledger_] == [0, 1, 2, 3, 4]
-
-
-def test_sparse_rows_ask_the_same_queries_of_the_same_sites():
-    X, y, _, sites = data()
-    model = DPLogisticRegression(**CLASSES, random_state=0)
-    with pytest.warns(UserWarning, match="random_state is set"):
-        dense = clone(model).fit(X, y, sites=sites)
-    with pytest.warns(UserWarning, match="random_state is set"):
-        sparse = clone(model).fit(sp.csr_array(X), y, sites=sites)
-    np.testing.assert_allclose(dense.coef_, sparse.coef_, rtol=1e-9)
 
 
 def test_only_the_partition_matters_not_where_rows_lie_in_the_file():

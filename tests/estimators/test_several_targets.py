@@ -119,11 +119,6 @@ def test_dask_collections_are_fitted_predicted_and_scored():
     assert fitted.score(rows, targets) == pytest.approx(fitted.score(X, Y))
 
 
-def test_chunks_with_tables_of_targets_give_the_model_of_rows_in_memory():
-    read = Chunks([(X[start : start + 1000], Y[start : start + 1000]) for start in (0, 1000, 2000)])
-    np.testing.assert_allclose(quick().fit(read).coef_, quick().fit(X, Y).coef_, rtol=1e-6)
-
-
 def test_bounds_go_by_name_for_all_targets_or_for_each():
     by_name = {name: (LOW[k], HIGH[k]) for k, name in enumerate(NAMES)}
     expected = quick().fit(X, Y)

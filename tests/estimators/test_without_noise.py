@@ -149,17 +149,6 @@ def test_linear_regression_is_the_one_of_scikit_learn():
     np.testing.assert_allclose(ours.coef_, theirs.coef_, atol=1e-3)
 
 
-def test_steps_that_are_given_are_those_of_an_exact_descent():
-    """With plain steps of a given length, the model is the one that NumPy comes to."""
-    steps, total = 50, 100.0
-    solver = GD(steps=steps, total_step_size=total, average=0.0, momentum=0.0, clip=inf)
-    options = {"fit_intercept": False, "precondition": None, "C": inf}
-    model = DPLogisticRegression(**CLASSES, solver=solver, epsilon=inf, **options).fit(X, LABELS)
-    plain = DPLogisticRegression(**CLASSES, solver=solver, epsilon=1e9, **options).fit(X, LABELS)
-    # The largest finite budget leaves noise of the fifth digit.
-    np.testing.assert_allclose(model.coef_, plain.coef_, rtol=1e-3)
-
-
 @pytest.mark.parametrize(
     "scaler", [DPStandardScaler(), DPMinMaxScaler(), DPQuantileTransformer(), DPRobustScaler()]
 )

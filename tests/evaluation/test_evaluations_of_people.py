@@ -104,14 +104,6 @@ def test_one_total_of_a_model_and_its_evaluation():
         skdp.privacy_spent([private, of_rows])
 
 
-def test_lengths_that_differ_are_refused_without_being_told():
-    X, y, labels = people()
-    for wrong in ((X, y, labels[1:]), (X[1:], y, labels), (X, y[1:], labels)):
-        with pytest.raises(ValueError, match="privacy_unit needs") as refused:
-            evaluated(*wrong)
-        assert not re.search(r"\d", str(refused.value))
-
-
 def test_malformed_targets_are_refused_without_saying_how_many_rows_there_are():
     X, y, labels = people()
     regression = {"fitted": Line(), "target_bounds": (-1, 1)}

@@ -5,6 +5,8 @@ from dataclasses import replace
 from functools import partial
 
 import numpy as np
+import test_every_transformer as battery
+from examples_of_transformers import OF_CATEGORIES
 from planted_bugs.bug import Bug, gives
 from preprocessing import test_one_hot_encoder as encoders
 from privacy import test_thresholds
@@ -109,7 +111,7 @@ BUGS = (
     Bug("categories that were not published, by name", {"CategoryCountsQuery.named": all_named}, encoders.test_rare_categories_make_no_difference),
     Bug("texts of rows that are published as they lie in memory", {"categories.made_anew": lambda _, category: category}, encoders.test_a_pickle_does_not_tell_which_texts_of_the_rows_are_one_object),
     Bug("exact counts of what noise has brought above a threshold", {"CategoryCountsQuery.named": exactly_named}, published_counts_have_noise, "without noise"),
-    Bug("categories that are read off the rows", {"CategoryRows.__init__": peeks, "DPOneHotEncoder._kept": from_rows}, encoders.test_all_that_is_published_follows_from_paid_answers),
+    Bug("categories that are read off the rows", {"CategoryRows.__init__": peeks, "DPOneHotEncoder._kept": from_rows}, partial(battery.test_all_that_is_published_follows_from_paid_answers, OF_CATEGORIES[0], False)),
     Bug("buckets by another hash", {"one_hot_encoder.bucket_of": lambda honest, category, n_buckets: (honest(category, n_buckets) + 1) % n_buckets}, hashed_columns_follow_from_public_facts, "not those of the public hash"),
     Bug("hashing where rows hold nothing rare", {"CategoryRows.__init__": peeks, "DPOneHotEncoder._hashes": by_entries}, hashed_columns_follow_from_public_facts, "rows decide"),
     Bug("a grid by how many categories there are", {"gaussian.noisy_on_grid": lambda honest, *args, counts=False: honest(*args)}, test_categories.test_neither_grid_nor_threshold_tell_how_many_categories_there_are),

@@ -15,7 +15,7 @@ from skdp.privacy.rows import SparseRows
 from skdp.problem import Problem, RowBounds
 from skdp.problem.constraints import L2Ball
 from skdp.problem.losses import Logistic, Softmax
-from skdp.problem.penalties import L1, L2, Tikhonov
+from skdp.problem.penalties import L1
 from skdp.solvers.preconditioning import FrequencyScaling, Whitening
 from skdp.testing import RecordingOracle, ReplayOracle, Transcript
 
@@ -85,14 +85,6 @@ def test_it_replays_without_rows():
     second = FrequencyScaling().prepare(task, replay.for_problem(task), public_rng[1])
     np.testing.assert_array_equal(first.bounds.row_map.scale, second.bounds.row_map.scale)
     assert first.row_norm == second.row_norm
-
-
-def test_the_ridge_stays_on_the_coefficients_of_the_user():
-    damped, _ = prepare(problem(penalty=L2(0.5)))
-    assert isinstance(damped.penalty, Tikhonov)
-    w = np.random.default_rng(2).normal(size=(damped.n_rows, 1))
-    coef, _ = damped.in_user_coordinates(w)
-    assert damped.penalty.value(w[:-1]) == pytest.approx(L2(0.5).value(coef))
 
 
 def test_without_an_intercept_nothing_is_shifted():

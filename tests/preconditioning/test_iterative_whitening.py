@@ -9,7 +9,7 @@ from tasks_for_solvers import asked
 
 from skdp.problem import Problem, RowBounds, TargetBounds
 from skdp.problem.losses import Pinball, Squared
-from skdp.problem.penalties import L2, NoPenalty
+from skdp.problem.penalties import NoPenalty
 from skdp.solvers.preconditioning import IterativeWhitening
 
 N, D, CONSTANT = 4000, 3, 0.3
@@ -71,13 +71,6 @@ def test_a_linear_model_after_the_map_is_one_before_it(constant):
     np.testing.assert_allclose(mapped_rows(done) @ w, X @ coef + intercept, atol=1e-9)
     if not constant:
         assert intercept == 0.0
-
-
-def test_the_ridge_stays_on_the_coefficients_of_the_user():
-    done, _ = prepared(problem=replace(PROBLEM, penalty=L2(0.7)), epsilon=1.0)
-    w = np.random.default_rng(1).normal(size=done.n_rows)
-    coef, _ = done.in_user_coordinates(w[:, None])
-    assert done.penalty.value(w) == pytest.approx(L2(0.7).value(coef))
 
 
 def test_no_penalty_stays_none():

@@ -9,7 +9,13 @@ from tasks_for_solvers import asked
 
 from skdp.problem import Problem, RowBounds, TargetBounds
 from skdp.problem.losses import Logistic, Softmax, Squared
-from skdp.solvers.preconditioning import FrequencyScaling, IterativeWhitening, Whitening
+from skdp.problem.penalties import L2
+from skdp.solvers.preconditioning import (
+    FrequencyScaling,
+    IterativeWhitening,
+    Whitening,
+    WideWhitening,
+)
 
 N, D = 2000, 5
 RNG = np.random.default_rng(0)
@@ -21,12 +27,13 @@ CONDITIONERS = [
     Whitening(full=False),
     IterativeWhitening(),
     FrequencyScaling(),
+    WideWhitening(),
 ]
 
 
 def problem(loss, intercept):
     target = TargetBounds(-1, 1) if isinstance(loss, Squared) else None
-    return Problem(loss, N, D, RowBounds(5.0, intercept, target))
+    return Problem(loss, N, D, RowBounds(5.0, intercept, target), penalty=L2(0.7))
 
 
 def oracle_for(task, epsilon=1.0, n=N):
@@ -37,8 +44,7 @@ def oracle_for(task, epsilon=1.0, n=N):
 @pytest.mark.parametrize("preconditioner", CONDITIONERS, ids=repr)
 @pytest.mark.parametrize("loss", [Logistic(), Softmax(3), Squared()], ids=repr)
 @pytest.mark.parametrize("intercept", [0.0, 1.5])
-def test_a_model_stays_the_same_in_other_coordinates(preconditioner, loss, intercept):
-
+def test_a_model_and_its_ridge_stay_the_same_in_other_coordinates(preconditioner, loss, intercept):
     task = problem(loss, intercept)
     w = RNG.normal(size=task.shape)
     oracle, _ = oracle_for(task, epsilon=50.0)
@@ -49,6 +55,8 @@ def test_a_model_stays_the_same_in_other_coordinates(preconditioner, loss, inter
     expected = task.in_user_coordinates(w.reshape(task.n_rows, -1))
     for one, other in zip(found, expected, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-7, atol=1e-9)
+    coefficients = start[: conditioned.n_features]
+    assert conditioned.penalty.value(coefficients) == pytest.approx(task.penalty.value(found[0]))
 
 
 def test_without_a_start_there_is_none_afterwards():

@@ -14,7 +14,7 @@ from skdp.estimators import Coordinates
 from skdp.privacy.rows import Chunks
 from skdp.problem import Problem, RowBounds
 from skdp.problem.losses import Softmax
-from skdp.problem.penalties import L2, Tikhonov
+from skdp.problem.penalties import L2
 from skdp.solvers import GD, PreconditionedGD
 from skdp.solvers.preconditioning import Whitening, WideWhitening, whitened_mean_square
 from skdp.testing import record_fit, replay_fit
@@ -135,14 +135,6 @@ def test_rows_are_not_shifted_where_no_intercept_could_make_up_for_it():
     done, ledger = prepared(problem=problem)
     np.testing.assert_array_equal(done.bounds.row_map.shift, 0.0)
     assert "row_means" not in {event.query for event in ledger.receipt()}
-
-
-def test_the_penalty_is_about_coefficients_in_the_users_coordinates():
-    done, _ = prepared()
-    assert isinstance(done.penalty, Tikhonov)
-    v = np.random.default_rng(0).normal(size=(D, K))
-    expected = PROBLEM.penalty.value(done.bounds.row_map.pull_back(v))
-    assert done.penalty.value(v) == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("most", [D, 40])

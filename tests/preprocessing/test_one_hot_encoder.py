@@ -31,7 +31,7 @@ from skdp.model_selection import DPGridSearchCV
 from skdp.preprocessing import DPOneHotEncoder, DPSimpleImputer, DPStandardScaler, bucket_of
 from skdp.privacy import PrivateOracle, gdp, opened_by
 from skdp.privacy.rows import category_of
-from skdp.testing import check_seed_stays_behind, record_fit, replay_fit
+from skdp.testing import check_seed_stays_behind
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.SeededNoiseWarning")
 N, DELTA = 3000, 1e-5
@@ -193,32 +193,6 @@ def test_rare_categories_make_no_difference():
     first, second = (fit.get_feature_names_out().tolist() for fit in fits)
     assert first == second
     assert [c.tolist() for c in fits[0].counts_] == [c.tolist() for c in fits[1].counts_]
-
-
-def test_all_that_is_published_follows_from_paid_answers():
-    fitted = encoder()
-    transcript = record_fit(fitted, table(), None)
-    first = pickle.dumps({k: v for k, v in vars(fitted).items() if k.endswith("_")})
-    other = table(seed=7, rare=[("Wil", 17)])
-    replay_fit(fitted, other, None, transcript)
-    assert pickle.dumps({k: v for k, v in vars(fitted).items() if k.endswith("_")}) == first
-
-
-def test_the_budget_is_charged_before_rows_are_read():
-    def oracle(rows, ledger, adjacency, noise):
-        def fail(column):
-            raise OSError("the disk is gone")
-
-        rows.category_counts = fail
-        return PrivateOracle(rows, ledger, adjacency, noise)
-
-    fitted = encoder().fit(table())
-    with opened_by(oracle), pytest.raises(OSError, match="the disk is gone"):
-        fitted.fit(table())
-    assert fitted.privacy_spent_ == PrivacySpent(1.0, DELTA)
-    assert len(fitted.privacy_ledger_) == 1
-    with pytest.raises(Exception, match="not fitted yet"):
-        fitted.transform(table())
 
 
 def test_a_copy_knows_neither_rows_nor_seed():

@@ -280,11 +280,3 @@ def test_a_stream_does_not_look_for_bounds_that_are_given():
         model.partial_fit(rows(40, d=3, seed=seed), np.zeros(40))
         assert model.plan_.bounds == ()
     assert model.target_bounds_ == (low, high)
-
-
-@pytest.mark.parametrize("n", [1000, 5000])
-def test_bounds_that_hold_no_target_are_noticed(n):
-    y = rows(n, d=1)[:, 0]
-    model = DPLinearRegression(data_norm=3.0, target_bounds=(100, 200))
-    with pytest.warns(UserWarning, match="Many targets lie outside"):
-        model.fit(rows(n, d=3), y)

@@ -2,7 +2,7 @@
 
 import sys
 from dataclasses import replace
-from math import exp, inf, log, sqrt
+from math import exp, inf, sqrt
 
 import numpy as np
 import pytest
@@ -18,13 +18,11 @@ from skdp.privacy.accounting import (
     GaussianEvent,
     Ledger,
     SampledGaussianEvent,
-    SampledReleases,
     SubsampledGaussianDP,
     gdp,
-    subsampling,
 )
 from skdp.privacy.queries import GradientQuery, SampledGradientQuery
-from skdp.privacy.rows import BoundedBlock, DenseRows
+from skdp.privacy.rows import DenseRows
 from skdp.problem import Problem, RowBounds
 from skdp.problem.losses import Logistic
 from skdp.solvers import plan_block, schedules
@@ -231,28 +229,6 @@ def test_a_whole_receipt_lists_all_levels():
     assert found == {8.0: 8, 5.0: 10}
 
 
-def test_a_sampled_release_is_at_least_as_bad_as_it_can_be_seen_to_be():
-    """A lower bound on epsilon by Monte Carlo, from the likelihood ratio of the dominating pair."""
-    pytest.importorskip("dp_accounting", reason="dp-accounting is an optional dependency")
-    rate, z, count, delta, draws = 0.2, 1.0, 5, 1e-2, 100_000
-    rng = np.random.default_rng(0)
-    ends = np.where(rng.random((draws, count)) < rate, 1.0, 0.0)
-    x = ends + z * rng.normal(size=ends.shape)
-
-    def log_density(end):
-        return np.logaddexp(
-            np.log(rate) - (x - end) ** 2 / (2 * z * z),
-            np.log(1 - rate) - x**2 / (2 * z * z),
-        )
-
-    loss = (log_density(1.0) - log_density(-1.0)).sum(axis=1)
-    reported = SubsampledGaussianDP(rate, ((z, count),)).epsilon(0.0, delta)
-    beyond = np.maximum(0.0, -np.expm1(reported - loss))
-    # Five standard errors; and it is not far off either.
-    error = 5 * beyond.std() / sqrt(draws)
-    assert delta - error - 1e-4 <= beyond.mean() <= delta + error
-
-
 @pytest.mark.parametrize(
     "changes",
     [
@@ -297,17 +273,6 @@ def test_a_missing_package_is_named(monkeypatch):
     assert SubsampledGaussianDP(0.1, ((3.0, 20),)).limit(inf, DELTA) == inf
 
 
-@pytest.mark.nightly
-def test_sampling_never_costs_more_than_taking_everyone():
-    pytest.importorskip("dp_accounting", reason="dp-accounting is an optional dependency")
-    epsilons = [
-        subsampling.epsilon((SampledReleases(q, 5.0, 10, Adjacency.REPLACE_ONE),), 0.1, DELTA)
-        for q in (0.01, 0.2, 0.7, 1)
-    ]
-    assert np.all(np.diff(np.log(epsilons)) > 0)
-    assert log(epsilons[0]) < log(epsilons[-1]) - 0.5
-
-
 def row_whose_score_depends_on_its_place(n, w):
     """Nearly orthogonal to w, so that rounding is all of its score; by kernels for many rows."""
     rng = np.random.default_rng(1)
@@ -339,12 +304,3 @@ def check_drawn_row(n=12, d=20):
 
 def test_scores_of_drawn_rows_do_not_tell_who_else_is_drawn():
     check_drawn_row()
-
-
-def test_scores_by_the_place_of_a_row_are_caught(monkeypatch):
-    def by_place(self, v):
-        return self._X @ v * (1.0 if self._factor is None else self._factor)
-
-    monkeypatch.setattr(BoundedBlock, "along", by_place)
-    with pytest.raises(AssertionError):
-        check_drawn_row()

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
-from tasks_for_solvers import TASKS, D, N
+from tasks_for_solvers import TASKS, D, N, check_replay
 from tasks_for_solvers import solve as solved
 
 from skdp.privacy import Adjacency, SeededNoise
@@ -18,7 +18,7 @@ from skdp.problem import Problem, RowBounds, Sites
 from skdp.problem.losses import Hinge, Logistic
 from skdp.problem.penalties import L1, L2
 from skdp.solvers import DDA, GD
-from skdp.testing import RecordingOracle, ReplayOracle, Transcript
+from skdp.testing import RecordingOracle, Transcript
 
 DELTA = 1e-5
 TASK = TASKS["logistic"]
@@ -64,14 +64,7 @@ def solve(solver, problem, X, y, epsilon=1e12, seed=1):
 @pytest.mark.by_day(7)
 def test_replays_over_sites_without_rows(solver):
     sites = Sites.of_labels(np.random.default_rng(0).integers(0, 10, N))
-    problem = replace(TASK.problem, sites=sites)
-    first, ledger, transcript = record(solver, problem=problem)
-    other = opened(solver, 1.0, problem)
-    replay = ReplayOracle(other, Adjacency.REPLACE_ONE, transcript)
-    second = solver.solve(problem, replay.for_problem(problem), np.random.default_rng(7))
-    assert replay.finished()
-    np.testing.assert_array_equal(first.w, second.w)
-    assert ledger.receipt() == other.receipt()
+    check_replay(solver, replace(TASK.problem, sites=sites), TASK.X, TASK.y)
 
 
 @every_variant

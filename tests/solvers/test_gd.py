@@ -6,15 +6,12 @@ import numpy as np
 import pytest
 from scipy.optimize import brentq
 from scipy.special import expit
-from sklearn.base import clone
 from tasks_for_solvers import solve
 
-from skdp import DPLogisticRegression
 from skdp.problem import Problem, RowBounds, TargetBounds
 from skdp.problem.losses import Hinge, Logistic, Squared
 from skdp.problem.penalties import L1, L2
 from skdp.solvers import GD, schedules
-from skdp.testing import record_fit, replay_fit
 
 NO_NOISE = 1e12
 
@@ -70,25 +67,6 @@ def test_clip_beyond_the_lipschitz_constant_changes_nothing():
     ]
     np.testing.assert_array_equal(same[1], same[0])
     np.testing.assert_array_equal(same[2], same[0])
-
-
-def test_without_averaging_the_last_iterate_is_returned_and_with_it_a_mean():
-    problem, X, y = small_problem(Logistic())
-    settings = {"total_step_size": 20.0, "momentum": 0.0, "clip": np.inf}
-    # Step sizes are total_step_size / steps: twice the total step size in twice the steps
-    # continues the same path.
-    path = [
-        solve(
-            GD(steps=t, average=0.0, **settings | {"total_step_size": 2.0 * t}),
-            problem,
-            X,
-            y,
-            NO_NOISE,
-        )[0].w
-        for t in (7, 8, 9, 10)
-    ]
-    averaged, *_ = solve(GD(steps=10, average=0.4, **settings), problem, X, y, NO_NOISE)
-    np.testing.assert_allclose(averaged.w, np.mean(path, axis=0), rtol=1e-4)
 
 
 @pytest.mark.parametrize("clip", [0.3, 0.6, 1.0])
@@ -188,17 +166,3 @@ def test_label_blind_bounds_leave_the_solution_where_it_is_and_a_clip_does_not()
     length = np.linalg.norm(minimum)
     assert np.linalg.norm(blind - minimum) < 0.1 * length
     assert np.linalg.norm(clipped - minimum) > 0.4 * length
-
-
-@pytest.mark.filterwarnings("ignore::skdp.SeededNoiseWarning")
-def test_a_replay_tells_blind_bounds_from_clips():
-    X = np.random.default_rng(0).uniform(-1, 1, size=(200, 2))
-    labels = (X[:, 0] > 0).astype(int)
-    options = {"classes": [0, 1], "data_norm": 1.5, "random_state": 0}
-    blind, clipped = (
-        DPLogisticRegression(solver=GD(steps=3, label_blind=b), **options) for b in (True, False)
-    )
-    transcript = record_fit(blind, X, labels)
-    replay_fit(clone(blind), X[::-1], labels, transcript)
-    with pytest.raises(AssertionError, match="gradient was asked with another content"):
-        replay_fit(clipped, X, labels, transcript)

@@ -8,7 +8,7 @@ from math import inf, sqrt
 import numpy as np
 import pytest
 from by_night import by_night
-from tasks_for_solvers import make_problem
+from tasks_for_solvers import check_replay, make_problem
 
 from skdp import BudgetExceededError, DPLogisticRegression, privacy_spent
 from skdp.privacy import Adjacency, PrivateOracle, SeededNoise
@@ -17,7 +17,7 @@ from skdp.privacy.rows import DenseRows
 from skdp.problem.losses import Squared
 from skdp.problem.penalties import L2
 from skdp.solvers import GD, SVRG
-from skdp.testing import ExactOracle, RecordingOracle, ReplayOracle, Transcript
+from skdp.testing import ExactOracle, RecordingOracle, Transcript
 
 pytest.importorskip("dp_accounting", reason="dp-accounting is an optional dependency")
 
@@ -103,14 +103,7 @@ def test_the_number_of_steps_never_outgrows_the_block(epsilon):
 
 @SOLVERS
 def test_replays_bitwise_without_rows_and_masks(solver):
-    problem, X, y = make_problem()
-    solution, transcript, ledger = solve(solver, problem, X, y)
-    again = ledger_for(solver, problem)
-    replay = ReplayOracle(again, Adjacency.REPLACE_ONE, transcript)
-    second = solver.solve(problem, replay.for_problem(problem), PUBLIC_RNG)
-    assert replay.finished()
-    np.testing.assert_array_equal(second.w, solution.w)
-    assert again.receipt() == ledger.receipt()
+    check_replay(solver, *make_problem())
 
 
 def test_who_is_drawn_stays_behind():
@@ -327,17 +320,6 @@ def test_weighted_rows_count_by_their_number():
     assert event.sampling_rate == 400 / N
 
 
-def test_an_estimator_reports_the_block():
-    _, X, y = make_problem()
-    model = DPLogisticRegression(
-        epsilon=1.0, data_norm=1.0, classes=[0, 1], solver=replace(BATCHES, share=0.3)
-    ).fit(X, y)
-    events = [e for e in model.privacy_ledger_ if e.mechanism == "sampled_gaussian"]
-    assert events
-    assert 0.999 < model.privacy_spent_.epsilon <= 1.0
-    assert model.score(X, y) > 0.7
-
-
 def test_a_published_receipt_gives_nothing_of_the_block_back():
     """How much of it was used is decided by answers, where epochs end early."""
     X = np.zeros((N, D))
@@ -369,16 +351,10 @@ def test_bb_steps_are_functions_of_released_answers_within_the_stable_range(batc
 
 
 def test_bb_replays_and_costs_nothing():
-    problem, X, y = make_problem()
-    solver = SVRG(step="bb", steps=40)
-    solution, transcript, ledger = solve(solver, problem, X, y)
-    again = ledger_for(solver, problem)
-    replay = ReplayOracle(again, Adjacency.REPLACE_ONE, transcript)
-    np.testing.assert_array_equal(
-        solver.solve(problem, replay.for_problem(problem), PUBLIC_RNG).w, solution.w
-    )
-    plain = solve(replace(solver, step="constant"), problem, X, y)[2]
-    assert ledger.total == pytest.approx(plain.total, rel=1e-9)
+    given, solver = make_problem(), SVRG(step="bb", steps=40)
+    check_replay(solver, *given)
+    ledgers = [solve(replace(solver, step=step), *given)[2] for step in ("bb", "constant")]
+    assert ledgers[0].total == pytest.approx(ledgers[1].total, rel=1e-9)
 
 
 @pytest.mark.parametrize("solver", [BATCHES, SGD], ids=["svrg", "gd"])

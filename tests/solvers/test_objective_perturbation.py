@@ -2,12 +2,10 @@
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 from sklearn.linear_model import LogisticRegression
 
 from skdp import DPLogisticRegression
 from skdp.privacy.accounting import PerturbedGaussianDP
-from skdp.privacy.rows import Chunks
 from skdp.solvers import ObjectivePerturbation, Temperature
 from skdp.testing import exact_fit
 
@@ -60,18 +58,6 @@ def test_without_its_noise_it_is_the_minimiser_at_its_strength(monkeypatch):
     constant = np.full((N, 1), 0.6)
     rough = LogisticRegression(C=1 / strength, fit_intercept=False).fit(np.hstack([X, constant]), y)
     np.testing.assert_allclose(exact.coef_[0], rough.coef_[0, :D], atol=0.05)
-
-
-def test_all_layouts_of_rows_give_the_same_minimiser():
-    X, y = data()
-    sparse, dense = sp.csr_array(X), model(precondition=None).fit(X, y)
-    chunks = Chunks([(X[:1000], y[:1000]), (X[1000:], y[1000:])])
-    for fitted in (
-        model(precondition=None).fit(sparse, y),
-        model(precondition=None).fit(chunks),
-        model(precondition=None).fit(np.asfortranarray(X), y),
-    ):
-        np.testing.assert_allclose(fitted.coef_, dense.coef_, atol=1e-6)
 
 
 @pytest.mark.parametrize("clip", [0.05, 0.3, None])

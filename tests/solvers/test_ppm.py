@@ -7,8 +7,7 @@ import pytest
 from tasks_for_solvers import solve
 
 from skdp.problem import Problem, RowBounds, TargetBounds
-from skdp.problem.constraints import L2Ball
-from skdp.problem.losses import Hinge, Huber, Logistic, Squared
+from skdp.problem.losses import Huber, Logistic, Squared
 from skdp.problem.penalties import L2
 from skdp.solvers import PPM
 
@@ -104,31 +103,3 @@ def test_schedule_shares_the_budget_between_stages():
     prices = [(e.sensitivity / e.noise_scale) ** 2 for e in ledger.receipt()]
     assert [e.count for e in ledger.receipt()] == [10, 10]
     assert prices[1] == pytest.approx(3 * prices[0])
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize("loss", [Hinge(), Huber(), Logistic()], ids=str)
-def test_smooth_or_not_the_loss_comes_close_to_its_minimum(loss):
-    problem, X, y = binary_task(loss) if not isinstance(loss, Huber) else linear_task(loss)
-    if isinstance(loss, Huber):
-        y = 3 * y
-    problem = replace(problem, constraint=L2Ball(8.0))
-
-    def objective(w):
-        return loss.value(y, X @ w).mean() + problem.penalty.value(w)
-
-    w = solve(
-        PPM(stages=5, steps=1500, total_step_size=400.0, clip=2.0, momentum=0.5),
-        problem,
-        X,
-        y,
-        NO_NOISE,
-    )[0].w
-    # Subgradient descent with steps that vanish, its best iterate, as a reference.
-    v, best = np.zeros(D), objective(np.zeros(D))
-    start = best
-    for t in range(6000):
-        g = X.T @ loss.derivative(y, X @ v) / N
-        v = problem.project(problem.prox(v - 20 / np.sqrt(1 + t) * g, 20 / np.sqrt(1 + t)))
-        best = min(best, objective(v))
-    assert objective(w) - best <= 0.01 * (start - best)

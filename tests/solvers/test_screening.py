@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from by_night import by_night
 from sklearn.linear_model import Lasso, Ridge
+from tasks_for_solvers import check_replay
 
 from skdp.privacy import Adjacency, PrivateOracle, SeededNoise
 from skdp.privacy.accounting import Ledger
@@ -16,7 +17,6 @@ from skdp.problem.constraints import NonNegative
 from skdp.problem.losses import Squared
 from skdp.problem.penalties import L1, L2
 from skdp.solvers import Screening
-from skdp.testing import RecordingOracle, ReplayOracle, Transcript
 
 N, D, S = 4000, 150, 4
 BOUND = 1 / sqrt(D)
@@ -70,17 +70,7 @@ def test_finds_and_fits_the_features_that_matter():
 @pytest.mark.parametrize("feature_bound", [BOUND, None], ids=["bound", "no bound"])
 @pytest.mark.parametrize("intercept", [0.0, 0.3])
 def test_replays_bitwise_without_rows(feature_bound, intercept):
-    X, y = rows(n=500)
-    asked, solver, transcript = problem(feature_bound, intercept, n=500), Screening(), Transcript()
-    recording, ledger = oracle_for(X, y, 1.0, kind=RecordingOracle, transcript=transcript)
-    first = solver.solve(asked, recording.for_problem(asked), np.random.default_rng(7))
-    X[:], y[:] = np.random.default_rng(3).normal(size=X.shape), 0
-    again = Ledger(1.0, 1e-5, calculus=solver.calculus)
-    replay = ReplayOracle(again, Adjacency.REPLACE_ONE, transcript)
-    second = solver.solve(asked, replay.for_problem(asked), np.random.default_rng(7))
-    assert replay.finished()
-    np.testing.assert_array_equal(first.w, second.w)
-    assert (first.n_iter, ledger.receipt()) == (second.n_iter, again.receipt())
+    check_replay(Screening(), problem(feature_bound, intercept, n=500), *rows(n=500))
 
 
 GRADIENT = ("gradient", "gaussian", 1)

@@ -10,7 +10,6 @@ from tasks_for_solvers import solve
 from skdp.estimators import choose
 from skdp.problem import Problem, RowBounds, RowMap, TargetBounds
 from skdp.problem.losses import Huber, Squared
-from skdp.problem.penalties import L2
 from skdp.solvers import TrackedGD
 
 N, D = 5000, 3
@@ -46,14 +45,6 @@ def test_is_chosen_for_regression_in_conditioned_coordinates():
 def test_learns_both_losses(loss):
     w = solve(TrackedGD(), *white_problem(loss))[0].w
     np.testing.assert_allclose(w, [0.2, -0.1, 0.05], atol=0.01)
-
-
-@pytest.mark.nightly
-def test_a_huge_budget_gives_the_ridge_solution():
-    problem, X, y = white_problem(penalty=L2(0.3))
-    w = solve(TrackedGD(), problem, X, y, epsilon=1e6)[0].w
-    exact = np.linalg.solve(X.T @ X / N + 0.3 * np.eye(D), X.T @ y / N)
-    np.testing.assert_allclose(w, exact, atol=1e-4)
 
 
 @pytest.mark.nightly

@@ -205,21 +205,6 @@ def test_missing_entries_count_for_themselves_and_for_no_moment():
         np.testing.assert_allclose(of_present, np.nanmean(u**2, axis=0), rtol=1e-12)
 
 
-@pytest.mark.parametrize("d", [1, 7])
-def test_declared_sensitivities(d):
-    bounds = ColumnBounds(np.zeros(d), np.arange(1.0, d + 1))
-    query = ColumnMomentsQuery(bounds, 10)
-    assert query.sensitivity(Adjacency.REPLACE_ONE) == pytest.approx(2 * math.sqrt(d) / 10)
-    assert query.sensitivity(Adjacency.ZERO_OUT) == pytest.approx(math.sqrt(1.125 * d) / 10)
-    columns = tuple(range(d))
-    for query, root in (
-        (MagnitudeVotesQuery(columns), math.sqrt(2)),
-        (ColumnCellsQuery(bounds.low, bounds.high, 8, columns), math.sqrt(2 * d)),
-    ):
-        assert query.sensitivity(Adjacency.REPLACE_ONE) == pytest.approx(root)
-        assert query.sensitivity(Adjacency.ZERO_OUT) == pytest.approx(root / math.sqrt(2))
-
-
 def test_entries_that_are_not_numbers_count_in_no_moment_vote_for_nothing_and_are_counted():
     rows = np.full((4, 3), np.nan)
     query = ColumnMomentsQuery(BOUNDS, 4)

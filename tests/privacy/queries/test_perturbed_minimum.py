@@ -145,18 +145,6 @@ def test_the_tolerance_is_above_what_gradients_are_off_by(n, mu, kind):
     check_tolerance(n, mu, loss, clip)
 
 
-def test_a_tolerance_of_a_few_units_in_the_last_place_is_caught(monkeypatch):
-    # The former one, which did not grow with the number of additions.
-    def few(query, length, slope):
-        L = query.problem.n_samples * query.curvature + query.strength
-        return 16 * 2.0**-52 * (L * length + query.problem.n_samples * query.gradient.bound) / 2.5
-
-    monkeypatch.setattr(PerturbedMinimumQuery, "rounding", few)
-    # With so large a budget rounding is what counts.
-    with pytest.raises(AssertionError):
-        check_tolerance(10**7, 1e6, Logistic())
-
-
 def long_gradient(query, X, y, w, b, norms):
     """The gradient in extended precision, of rows within their bound that have these norms."""
     problem = query.problem

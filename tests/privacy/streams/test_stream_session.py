@@ -140,12 +140,6 @@ def test_rounding_a_term_to_the_grid_is_within_the_margin(adjacency):
     assert 0.99 * apart < np.linalg.norm(moved) <= apart * (1 + 1e-12)
 
 
-def test_sums_off_the_grid_are_caught(monkeypatch):
-    monkeypatch.setattr(StreamOpening, "on_grid", lambda self, values: values)
-    with pytest.raises(AssertionError):
-        test_releases_lie_on_a_public_grid_whatever_the_rows("blt")
-
-
 def test_a_batch_may_come_in_pieces():
     store, whole, pieces = rows(), session(), session()
     for each in (whole, pieces):
