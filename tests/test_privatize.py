@@ -840,3 +840,9 @@ def test_a_search_over_a_parameter_that_is_mistyped_is_refused_by_name():
     said = "logisticregression__CC: .* Did you mean 'logisticregression__C'"
     with pytest.raises(ValueError, match=said):
         privatize(script, epsilon=1.0, classes=[0, 1])
+
+
+def test_sizes_that_stand_for_no_rows_are_not_warned_of():
+    # Warnings are errors.
+    model = privatize(DPLinearRegression(solver="one_step"), epsilon=0.5)
+    assert model.solver == "one_step"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -864,7 +865,9 @@ def _usual_plan(model: PrivateLinearModel, n_samples: int, n_features: int) -> d
     """Bounds that the model is going to pay for by the size of the data, with their shares."""
     classes = [0, 1] if getattr(model, "classes", 0) is None else None
     try:
-        shares = dict(plan(model, n_samples, n_features, classes=classes).bounds)
+        with warnings.catch_warnings(action="ignore"):
+            # What a plan warns of is about rows of the fit, and these sizes are examples.
+            shares = dict(plan(model, n_samples, n_features, classes=classes).bounds)
     except ValueError:
         # A model of the user's, which asks for what is not usual.
         return {}
