@@ -315,3 +315,8 @@ def test_after_partial_fit_inference_and_coefficients_are_of_the_latest_call():
     np.testing.assert_allclose(found.params, [*model.coef_, model.intercept_], rtol=1e-12)
     # The earlier rows have effects of the other sign.
     assert np.all(np.abs(found.params[:D] - np.array([-1.0, -0.1, 200.0])) < 6 * found.bse[:D])
+
+
+def test_it_shows_itself_as_its_summary():
+    found = fitted("linear").inference_
+    assert repr(found) == str(found.summary())
