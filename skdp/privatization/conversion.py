@@ -48,6 +48,7 @@ from ..reporting import composition_verdicts as verdicts
 from ..reporting.counterparts import Counterpart, Given, NoCounterpartError
 from ..reporting.open_budgets import BudgetedEstimator
 from ..reporting.registry import SCALERS, TABLE, Columns
+from ..solvers.defaults import Stages
 from ..validation import SEARCHES, meant, shown
 from .facts import Facts
 from .privatize_plan import PlannedStep, WantedFact, written
@@ -520,7 +521,8 @@ class Conversion:
             argument = _by_name(list(self.raw), "(low, high)")
             self._want(path, argument, f"{columns:.0%} of its budget{why}")
         if targets:
-            why = f"{targets:.0%} of its budget, up to 25% where rows are few"
+            most = f"{Stages.MOST_TARGET_SHARE:.0%}"
+            why = f"{targets:.0%} of its budget, up to {most} where rows are few"
             self._want(path, "target_bounds=(low, high)", why)
 
     def _scaler(self, found: Counterpart, thing: Any, path: str, known: Columns) -> _Made:
