@@ -612,10 +612,12 @@ def published_inference(
     )
     who, hidden = type(model).__name__, int(np.sum(~found.trusted))
     if hidden:
+        cap = ", a smaller cap as target_bounds" if problem.loss.log_means else ""
         warn_user(
             f"{who} has no standard errors to be trusted for {hidden} of {params.size} "
             "coefficients, because noise hides how some features vary beside the others; they are "
-            "NaN in inference_. Use fewer or less correlated features, or more budget.",
+            "NaN in inference_. Use fewer or less correlated features (of the indicators of a "
+            f"column one less, as they add up to the intercept){cap}, or more budget.",
             UnresolvedWarning,
         )
     for caution in _cautions(found):
