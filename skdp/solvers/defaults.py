@@ -718,6 +718,9 @@ class Choices:
     FEW_ROWS, FEW_FEATURES = 400, 20
     # Share of the iterates of tracked_gd that are averaged if it starts at an earlier model.
     AVERAGE_FROM_A_MODEL = 0.8
+    # Rows times mu from which means are sought in whitened coordinates. Between 100 and this a part
+    # of the fits learned nothing in them, on small sets of numbers, Wang's and simulated ones.
+    WHITENED_EVIDENCE = 150.0
     # From so many features on, and so many a row, noisy vertices of an l1 ball or a simplex beat
     # noisy gradients.
     MANY_FEATURES, FEATURES_A_ROW = 100, 0.25
