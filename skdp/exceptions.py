@@ -37,8 +37,9 @@ class BudgetExceededError(RuntimeError):
     """A release would cost more than what is left of the privacy budget; nothing was read."""
 
 
-# Scikit-learn's decorator for callbacks stands between a fit and who called it.
-_WITHIN = (__name__.partition(".")[0] + ".", "sklearn.callback.")
+# Scikit-learn's decorator for callbacks, and the context in which rows are read, stand between a
+# method and who called it.
+_WITHIN = (__name__.partition(".")[0] + ".", "sklearn.callback.", "contextlib.")
 
 
 def warn_user(message: str, category: type[Warning]) -> None:

@@ -840,3 +840,16 @@ def test_a_search_over_a_parameter_that_is_mistyped_is_refused_by_name():
     said = "logisticregression__CC: .* Did you mean 'logisticregression__C'"
     with pytest.raises(ValueError, match=said):
         privatize(script, epsilon=1.0, classes=[0, 1])
+
+
+def test_sizes_that_stand_for_no_rows_are_not_warned_of():
+    # Warnings are errors.
+    model = privatize(DPLinearRegression(solver="one_step"), epsilon=0.5)
+    assert model.solver == "one_step"
+
+
+def test_what_bounds_of_targets_may_cost_is_what_they_cost_where_rows_are_few():
+    wanted = privatize(Ridge(), epsilon=0.5, return_plan=True)[1].wanted
+    (fact,) = (fact for fact in wanted if fact.argument.startswith("target_bounds"))
+    dearest = dict(skdp.plan(DPLinearRegression(epsilon=0.5), 150, 3).bounds)["target_bounds"]
+    assert f"up to {dearest:.0%} where rows are few" in fact.saves

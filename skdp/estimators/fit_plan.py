@@ -184,6 +184,8 @@ class FitPlan(PrivacyTerms):
             lines += [f"    {fact}" for fact in self.missing_facts]
         return "\n".join(lines)
 
+    __repr__ = __str__
+
     def hopeless(self) -> str | None:
         """A sentence if next to nothing can be learned from so few rows, else None."""
         if self.n_samples is None or self.n_sites is not None or isinf(self.epsilon):

@@ -235,6 +235,8 @@ class Plan:
         ]
         return "\n".join(lines)
 
+    __repr__ = __str__
+
     @property
     def _reach(self) -> float:
         """Most that a row can move a sum of vectors of length 1."""

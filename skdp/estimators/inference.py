@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from html import escape
 from math import sqrt
 from typing import Any, final
@@ -145,10 +145,10 @@ class Inference:
     names: tuple[str, ...]
     params: np.ndarray
     nobs: int
-    sampling: np.ndarray = field(repr=False)
-    privacy: np.ndarray = field(repr=False)
-    widening: np.ndarray = field(repr=False)
-    loose_share: np.ndarray = field(repr=False)
+    sampling: np.ndarray
+    privacy: np.ndarray
+    widening: np.ndarray
+    loose_share: np.ndarray
     resolution: float
     last_step: float
     clipped: dict[str, tuple[float, float]]
@@ -156,6 +156,9 @@ class Inference:
     classes: tuple[Any, ...] = ()
     counted: str = "rows"
     ratio: str | None = None
+
+    def __repr__(self) -> str:
+        return repr(self.summary())
 
     def of_class(self, label: Any) -> Inference:
         """One of several classes against the first: coefficients of the log-odds of the two.
@@ -609,10 +612,12 @@ def published_inference(
     )
     who, hidden = type(model).__name__, int(np.sum(~found.trusted))
     if hidden:
+        cap = ", a smaller cap as target_bounds" if problem.loss.log_means else ""
         warn_user(
             f"{who} has no standard errors to be trusted for {hidden} of {params.size} "
             "coefficients, because noise hides how some features vary beside the others; they are "
-            "NaN in inference_. Use fewer or less correlated features, or more budget.",
+            "NaN in inference_. Use fewer or less correlated features (of the indicators of a "
+            f"column one less, as they add up to the intercept){cap}, or more budget.",
             UnresolvedWarning,
         )
     for caution in _cautions(found):

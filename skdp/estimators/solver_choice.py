@@ -161,7 +161,14 @@ def choose_preconditioner(
     if not (wanted and possible and problem.loss.of_residuals):
         return None
     # What is learned of the coordinates in a small block is used in the large ones to come.
-    return IterativeWhitening(least=0.0, shrink=True) if block else IterativeWhitening()
+    if block:
+        return IterativeWhitening(least=0.0, shrink=True)
+    # Medians gain by coordinates in which noise would make long residuals of means.
+    return (
+        IterativeWhitening()
+        if problem.loss.quantiles
+        else IterativeWhitening(least=tuned.WHITENED_EVIDENCE)
+    )
 
 
 def settled_calculus(

@@ -229,9 +229,10 @@ def private_target_range(
     sure = sqrt(2.0 * log(_CHANCES)) + _SURE_OF_TARGETS
     found = _read_votes(Noisy(votes, noise), sure)
     if not found.seen[0]:
-        # Nothing is seen of them, or that they are all but zero.
-        tiny = float(powers[0])
-        return (-tiny, tiny) if counts[EXPONENTS] > n_samples / 2 > sure * noise else None
+        # Nothing is seen of them, or that hardly any is not zero. Many others that are of too many
+        # sizes to be seen at any of them are not known to be small.
+        tiny, others = float(powers[0]), n_samples - counts[EXPONENTS]
+        return (-tiny, tiny) if others < sure * noise < n_samples / 2 else None
     found = _zoomed(found, place, parts, n_samples, relation, tails=False)
     return float(found.bounds.low[0]), float(found.bounds.high[0])
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -47,6 +48,7 @@ from ..reporting import composition_verdicts as verdicts
 from ..reporting.counterparts import Counterpart, Given, NoCounterpartError
 from ..reporting.open_budgets import BudgetedEstimator
 from ..reporting.registry import SCALERS, TABLE, Columns
+from ..solvers.defaults import Stages
 from ..validation import SEARCHES, meant, shown
 from .facts import Facts
 from .privatize_plan import PlannedStep, WantedFact, written
@@ -519,7 +521,8 @@ class Conversion:
             argument = _by_name(list(self.raw), "(low, high)")
             self._want(path, argument, f"{columns:.0%} of its budget{why}")
         if targets:
-            why = f"{targets:.0%} of its budget, up to 25% where rows are few"
+            most = f"{Stages.MOST_TARGET_SHARE:.0%}"
+            why = f"{targets:.0%} of its budget, up to {most} where rows are few"
             self._want(path, "target_bounds=(low, high)", why)
 
     def _scaler(self, found: Counterpart, thing: Any, path: str, known: Columns) -> _Made:
@@ -864,7 +867,9 @@ def _usual_plan(model: PrivateLinearModel, n_samples: int, n_features: int) -> d
     """Bounds that the model is going to pay for by the size of the data, with their shares."""
     classes = [0, 1] if getattr(model, "classes", 0) is None else None
     try:
-        shares = dict(plan(model, n_samples, n_features, classes=classes).bounds)
+        with warnings.catch_warnings(action="ignore"):
+            # What a plan warns of is about rows of the fit, and these sizes are examples.
+            shares = dict(plan(model, n_samples, n_features, classes=classes).bounds)
     except ValueError:
         # A model of the user's, which asks for what is not usual.
         return {}

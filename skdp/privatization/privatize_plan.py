@@ -134,3 +134,5 @@ class PrivatizePlan:
             lines.append("  worth passing, if known without looking at the rows:")
             lines += [f"    {fact}" for fact in self.wanted]
         return "\n".join(lines)
+
+    __repr__ = __str__

@@ -57,6 +57,8 @@ class TotalSpent:
             lines.append(f"  holds if {NEW_ROWS}")
         return "\n".join(lines)
 
+    __repr__ = __str__
+
 
 def privacy_spent(estimator: Any, delta: float | None = None) -> TotalSpent:
     """Total of what a fitted pipeline, ensemble or search has spent, all of its fits together.

@@ -299,3 +299,26 @@ def test_after_partial_fit_inference_and_coefficients_are_of_the_latest_call():
     np.testing.assert_allclose(found.params, [*model.coef_, model.intercept_], rtol=1e-12)
     # The earlier rows have effects of the other sign.
     assert np.all(np.abs(found.params[:D] - np.array([-1.0, -0.1, 200.0])) < 6 * found.bse[:D])
+
+
+def test_it_shows_itself_as_its_summary():
+    found = fitted("linear").inference_
+    assert repr(found) == str(found.summary())
+
+
+def test_indicators_of_all_categories_are_told_what_to_do():
+    rng = np.random.default_rng(2)
+    level = rng.integers(0, 3, size=N)
+    indicators, y = np.eye(3)[level], 1.0 * level
+    with pytest.warns(skdp.UnresolvedWarning, match="of a column one less.*, or more budget"):
+        linear(data_bounds=(0.0, 1.0)).fit(indicators, y)
+    counts = skdp.DPPoissonRegressor(
+        epsilon=1.0,
+        solver="one_step",
+        data_bounds=(0.0, 1.0),
+        target_bounds=(0, 400),
+        random_state=0,
+    )
+    with pytest.warns(skdp.UnresolvedWarning, match="a smaller cap as target_bounds"):
+        counts.fit(indicators[:, 1:], rng.poisson(1.0 + level))
+    linear(data_bounds=(0.0, 1.0)).fit(indicators[:, 1:], y)

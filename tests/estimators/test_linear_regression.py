@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from by_night import by_night
+from sklearn.base import clone
 from sklearn.linear_model import Ridge
 
 from skdp import DPLinearRegression
+from skdp.privacy.accounting import gdp
 from skdp.problem.constraints import L2Ball
 from skdp.solvers import GD, TrackedGD
 from skdp.solvers.preconditioning import IterativeWhitening
@@ -138,3 +140,16 @@ def test_looks_and_solver_take_hyperparameters():
         counts[event.query] += event.count
     assert counts == {"second_moments": 1, "gradient_sizes": 1, "gradient_and_share": 30}
     assert model.n_iter_ == 30
+
+
+@pytest.mark.parametrize("mu", [0.33, 0.4])
+def test_a_budget_that_tells_little_of_coordinates_is_not_spent_on_them(mu):
+    """Where noise was most of what was told of them, every third fit learned nothing."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(331, 15))
+    y = X @ rng.normal(size=15) + 2 * rng.normal(size=331)
+    model = DPLinearRegression(
+        epsilon=gdp.epsilon(mu, 1e-5), delta=1e-5, data_norm=5.5, target_bounds=(-16.0, 16.0)
+    )
+    fits = [clone(model).set_params(random_state=seed).fit(X, y) for seed in range(12)]
+    assert min(fit.score(X, y) for fit in fits) > 0.3

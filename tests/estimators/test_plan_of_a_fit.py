@@ -380,7 +380,6 @@ def test_a_plan_is_in_the_pickle_and_says_nothing_of_rows(kind):
     other = make().fit(1e3 * X[::-1] + 7.0, y[::-1])
     assert pickle.loads(pickle.dumps(model)).plan_ == model.plan_ == other.plan_
     assert str(model.plan_) == str(other.plan_)
-    assert repr(model.plan_) == repr(other.plan_)
     held = {type(getattr(model.plan_, field.name)).__module__ for field in fields(model.plan_)}
     assert {module.split(".")[0] for module in held} <= {"builtins", "skdp"}
 

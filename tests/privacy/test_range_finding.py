@@ -133,6 +133,15 @@ def test_rows_of_zeros_give_the_public_norm_without_a_complaint():
     assert 0 < bounds_of(np.zeros(5000)).high < 1e-12
 
 
+def test_amounts_among_many_zeros_are_not_taken_for_zeros_in_silence():
+    rng = np.random.default_rng(0)
+    # Of four in ten rows that are spread over twenty powers of ten.
+    y = np.where(rng.random(800) < 0.6, 0.0, 10.0 ** rng.uniform(-10, 10, size=800))
+    for seed in SEEDS:
+        with pytest.warns(UserWarning, match="model can only predict 0. Pass target_bounds"):
+            assert bounds_of(y, seed) == unseen_targets(centred=True)
+
+
 @pytest.mark.parametrize("constant", [42.0, -1e-6, 1e9])
 def test_a_constant_target_lies_inside_an_interval(constant):
     for seed in SEEDS:

@@ -10,6 +10,7 @@ from sklearn.base import clone
 from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
 from sklearn.ensemble import VotingClassifier, VotingRegressor
 from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import Ridge
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.multioutput import MultiOutputRegressor
 from sklearn.pipeline import FeatureUnion, make_pipeline, make_union
@@ -20,7 +21,7 @@ from sklearn.preprocessing import (
     StandardScaler,
 )
 
-from skdp import DPLinearRegression, PrivacyLeakWarning, privacy_spent
+from skdp import DPLinearRegression, PrivacyLeakWarning, plan, privacy_spent, privatize
 from skdp.model_selection import DPRandomizedSearchCV
 from skdp.preprocessing import BoundsScaler, DPStandardScaler
 from skdp.privacy.accounting import gdp
@@ -188,3 +189,15 @@ def test_parameters_that_change_after_a_fit_take_nothing_off_the_total():
         before = privacy_spent(fitted).spent
         assert before.epsilon > 0.5
         assert privacy_spent(fitted.set_params(**change)).spent == before
+
+
+def test_what_ends_a_cell_of_a_notebook_reads_as_what_is_printed():
+    # Its repr is what is shown there.
+    spent = privacy_spent(make_pipeline(Normalizer(), model()).fit(X, Y))
+    plans = [
+        plan(1000, 3),
+        plan(model(), 1000, 3),
+        privatize(Ridge(), epsilon=1.0, return_plan=True)[1],
+    ]
+    for shown in [spent, *plans]:
+        assert repr(shown) == str(shown)
