@@ -116,6 +116,10 @@ def places_among(known: np.ndarray, given: Any) -> np.ndarray | None:
     """Places of labels among the known ones, which are sorted; None if there are others."""
 
     def places() -> np.ndarray | None:
+        if known.size == 2:
+            # A search takes ten times as long as two comparisons.
+            first, second = (np.asarray(given) == label for label in known)
+            return second.astype(np.intp) if np.all(first | second) else None
         code = np.minimum(np.searchsorted(known, given), known.size - 1)
         return code if np.all(known[code] == given) else None
 
