@@ -69,14 +69,18 @@ def same(model, reference, rtol=1e-10):
 def gathered(monkeypatch):
     """Sizes of what clients have brought to this process."""
     sizes = []
-    gather = distributed.Client._gather
 
-    async def weigh(self, *args, **options):
-        out = await gather(self, *args, **options)
-        sizes.append(len(pickle.dumps(out)))
-        return out
+    def weighed(bring):
+        async def weigh(self, *args, **options):
+            out = await bring(self, *args, **options)
+            sizes.append(len(pickle.dumps(out)))
+            return out
 
-    monkeypatch.setattr(distributed.Client, "_gather", weigh)
+        return weigh
+
+    for name in ("_gather", "_run"):
+        honest = getattr(distributed.Client, name)
+        monkeypatch.setattr(distributed.Client, name, weighed(honest))
     return sizes
 
 
@@ -379,6 +383,41 @@ def test_partitions_on_one_worker_are_one_task_and_those_of_none_each_by_itself(
     assert len(anew._tasks._places) <= 2
     sums = [rows.bounded(bounds).sum(kernel) for rows in (held, anew)]
     np.testing.assert_array_equal(*sums)
+
+
+def lost(self, *args, **options):
+    raise OSError("A worker is gone.")
+
+
+def of_none(self, *args, **options):
+    return dict.fromkeys(self.scheduler_info()["workers"])
+
+
+@pytest.mark.parametrize("run", [lost, of_none], ids=["no answer", "rows elsewhere"])
+@pytest.mark.parametrize("of_people", [False, True], ids=["rows", "people"])
+def test_workers_that_hold_all_rows_are_asked_without_tasks_and_tasks_answer_the_same(
+    client, run, of_people
+):
+    X, y = client.persist([*lazy()])
+    people = {"privacy_unit": da.arange(N, chunks=CHUNK) % 1000} if of_people else {}
+
+    def kernel(block):
+        return block.combine(np.tanh(block.scores(np.ones(D + 1))))
+
+    def sums(**changes):
+        """Of rows as they came, brought to bounds, and of a sample if there are no people."""
+        with pytest.MonkeyPatch.context() as patch:
+            rows = DaskRows(X, y, np.asarray, **people)
+            for name, change in changes.items():
+                patch.setattr(distributed.Client, name, change)
+            found = [rows.sum(lambda block: block.X.sum(axis=0))]
+            views = [rows] if of_people else [rows, rows.sample(np.arange(0, N, 7))]
+            return found + [view.bounded(RowBounds(1.0, 1.0)).sum(kernel) for view in views]
+
+    by_tasks = sums(run=run)
+    at_once = sums(get=lost)
+    for one, other in zip(by_tasks, at_once, strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
 def test_tasks_have_a_small_part_of_what_workers_may_keep(client, monkeypatch):

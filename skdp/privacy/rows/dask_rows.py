@@ -37,7 +37,7 @@ from ..adjacency import PrivacyUnit
 from . import partition
 from .base import BoundedRows, RowStore
 from .bounded_rows import BlockKernel, RawBlock
-from .partitions import Partitions, packed
+from .partitions import SOON_SENT, Partitions, packed
 from .privacy_units import UnitCounts
 
 # Facts that all partitions have in common.
@@ -201,16 +201,19 @@ class Tasks:
             )
             # Tasks that depend on nothing but one object are all given to the worker that has it,
             # unless they are many.
-            shared = self._delivered(facts, apart=len(self._places) <= _FEW_TASKS)
+            shared = self._delivered(packed(facts), apart=len(self._places) <= _FEW_TASKS)
             self._opened = self._X.map(partition.opened, *given, shared=shared).kept()
         # Of rows, if each is a privacy unit.
         self._ends: np.ndarray | None = np.zeros(1, dtype=np.intp)
         # Checksums of partitions; a sample is drawn of what they are of.
         self._known: list[list[int | None]] | None = None
+        # Workers that can be asked without tasks.
+        self._homes: list[str] | None = None
 
     def facts(self) -> list[partition.Facts]:
         """Public facts about each partition, in their order."""
-        pairs = self._in_order(self._opened.map(partition.facts))
+        self._homes = self._X.homes(self._opened)
+        pairs = self._in_order(partition.facts)
         found, known = zip(*pairs, strict=True)
         self._ends = np.cumsum([0] + [part.n_samples for part in found])
         self._known = [[known[i] for i in group] for group in self._places]
@@ -219,7 +222,7 @@ class Tasks:
     def number_units(self) -> int:
         """Number of privacy units in all partitions, by which their rows share what they count."""
         table = UnitCounts()
-        found = self._in_order(self._opened.map(partition.named))
+        found = self._in_order(partition.named)
         for of_part in found:
             table.add(*of_part)
         reading = table.reading()
@@ -227,7 +230,7 @@ class Tasks:
         of_groups = [[numbered[i] for i in group] for group in self._places]
         with _large_graphs():
             self._opened = self._opened.map(partition.shared, of_groups).kept()
-        self._ends = None
+        self._ends, self._homes = None, self._X.homes(self._opened)
         return table.n_units
 
     def sampled(self, positions: np.ndarray) -> Tasks:
@@ -253,6 +256,7 @@ class Tasks:
                     for parts in (other._X, other._opened)
                 )
         other._ends, other._sent, other._known = ends, {}, None
+        other._homes = other._X.homes(other._opened)
         return other
 
     def answer(
@@ -271,34 +275,44 @@ class Tasks:
             else:
                 of_each = [np.packbits(marked[i:j]) for i, j in pairwise(self._ends)]
                 parts = [[of_each[i] for i in group] for group in self._places]
-        answers = self._X.map(
-            partition.answered,
-            self._opened,
-            self._known,
-            parts,
-            [(group, self._n_parts, n_samples) for group in self._places],
-            shared=self._delivered((kernel, view, units)),
-        )
-        sums = answers.folded(partial(partition.added, count=self._n_parts))
-        with _graphs_of(told=self._ends is not None):
-            found = sums.gathered()
+        pieces = packed((kernel, view, units))
+        places = [(group, self._n_parts, n_samples) for group in self._places]
+        beside = self._opened, self._known, parts, places
+        found, contents = None, [it for _, it in pieces]
+        if parts is None and sum(map(len, contents)) <= SOON_SENT:
+            found = self._at_once(self._X, partition.answered, *beside, shared=contents)
+        if found is None:
+            answers = self._X.map(partition.answered, *beside, shared=self._delivered(pieces))
+            sums = answers.folded(partial(partition.added, count=self._n_parts))
+            with _graphs_of(told=self._ends is not None):
+                found = sums.gathered()
         (out,) = _accepted([partition.added(found, self._n_parts)])
         (whole,) = out.values()
         # A scheduler in this process may hand out what it keeps, or what cannot be written to.
         return np.array(whole)
 
-    def _in_order(self, of_groups: Partitions) -> list[Any]:
-        """One object for each partition, brought to this process."""
-        found = _accepted(of_groups.gathered())
-        by_place = dict(zip(chain(*self._places), chain(*found), strict=True))
+    def _in_order(self, function: Callable[..., Any]) -> list[Any]:
+        """The function of each partition as it was opened, brought to this process."""
+        found = self._at_once(self._opened, function)
+        if found is None:
+            found = self._opened.map(function).gathered()
+        by_place = dict(zip(chain(*self._places), chain(*_accepted(found)), strict=True))
         return [by_place[place] for place in range(self._n_parts)]
 
-    def _delivered(self, content: Any, *, apart: bool = False) -> Partitions:
+    def _at_once(self, of: Partitions, *args: Any, **options: Any) -> list[Any] | None:
+        """Answers of the workers that can be asked without tasks; None if there are none."""
+        found = None if self._homes is None else of.asked(self._homes, *args, **options)
+        if found is None:
+            # Of what was lost with a worker, or has moved, tasks find the rest.
+            self._homes = None
+        return found
+
+    def _delivered(self, pieces: list[tuple[str, bytes]], *, apart: bool = False) -> Partitions:
         """Pieces of a content for all tasks; large ones stay on the workers until the next.
 
         What is small is one object for all of them, or ``apart``, for each its own.
         """
-        (name, body), *large = packed(content)
+        (name, body), *large = pieces
         self._sent = {piece: self._sent.get(piece) or _sent(piece, it) for piece, it in large}
         graph = {} if apart else {name: body}
         for kept in self._sent.values():

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import pickle
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import chain
 from math import ceil, inf
@@ -19,6 +21,8 @@ from ...validation import sizes_told
 _Key: TypeAlias = Any
 # Answers that are added up at a time, by a task or here.
 _FAN_IN = 16
+# Bytes of objects on a worker that are soon gone through, and of a question that is soon sent.
+_SOON_READ, SOON_SENT = 1 << 30, 1 << 20
 # Buffers of fewer bytes travel with the rest.
 _LARGE = 1 << 16
 # Share of the memory of a worker that objects of its tasks under way may take.
@@ -146,6 +150,64 @@ class Partitions:
             shares += [share.tolist() for share in np.array_split(places, tasks)]
         return sorted(alone + shares)
 
+    def homes(self, beside: Partitions) -> list[str] | None:
+        """Workers that have each of these objects, with what is beside it; they can be asked.
+
+        None if a question is better a task: of objects that are not in memory, or many, or so large
+        that the few hundredths of a second that dask takes for tasks are a small part.
+        """
+        client = _client()
+        groups = [_flat([*pair]) for pair in zip(self.keys, beside.keys, strict=True)]
+        every = [key for group in groups for key in group]
+        if client is None or len(groups) > _FAN_IN or any(isinstance(k, Recipe) for k in every):
+            return None
+        client.sync(_done, client.futures_of([self, beside]))
+        holders = client.sync(client.scheduler.who_has, keys=every)
+        threads, homes = client.nthreads(), []
+        for group in groups:
+            workers = set(threads).intersection(*(holders.get(key) or () for key in group))
+            if not workers:
+                return None
+            homes.append(min(workers))
+        sizes, held = client.nbytes(every, summary=False), Counter[str]()
+        for home, group in zip(homes, groups, strict=True):
+            held[home] += sum(sizes[key] for key in group)
+        # Those of which a worker is given a few at a time may have no room in its memory.
+        few = all(many <= threads[home] for home, many in Counter(homes).items())
+        return homes if few and max(held.values()) <= _SOON_READ else None
+
+    def asked(
+        self,
+        homes: list[str],
+        function: Callable[..., Any],
+        *beside: Partitions | Sequence[Any] | None,
+        shared: list[bytes] | None = None,
+    ) -> list[Any] | None:
+        """What tasks of :meth:`map` would answer, by the workers that have the objects, at once.
+
+        Without tasks, whose way to a worker and back takes longer than a sum over few rows. None if
+        a worker is gone, or what it had: then tasks have to see to it.
+        """
+        client, plans = _client(), dict[str, dict[int, list[Any]]]()
+        columns = [
+            [_Held(keys) for keys in one.keys] if isinstance(one, Partitions) else one
+            for one in (self, *beside)
+        ]
+        rows = zip(*([None] * len(self) if one is None else one for one in columns), strict=True)
+        for place, (home, row) in enumerate(zip(homes, rows, strict=True)):
+            plans.setdefault(home, {})[place] = [*row] if shared is None else [*row, shared]
+        if getattr(client, "status", None) != "running":
+            return None
+        try:
+            found = client.run(_answers, plans, function, on_error="return")
+        except Exception:
+            # Tasks meet with it as well, and say what it is.
+            return None
+        of_place: dict[int, Any] = {}
+        for of_worker in found.values():
+            of_place |= of_worker if isinstance(of_worker, dict) else {}
+        return [of_place[i] for i in range(len(self))] if len(of_place) == len(self) else None
+
     def settled(self, collection: Any) -> Partitions:
         """These objects, kept by the cluster if tasks of the collection hold large data.
 
@@ -251,6 +313,34 @@ class Partitions:
         from dask.threaded import get
 
         return get(graph, keys, **options)
+
+
+@dataclass(frozen=True)
+class _Held:
+    """Stand-in for an object, or a list of them, on the worker that has it."""
+
+    keys: _Key
+
+    def found(self, held: Any) -> Any:
+        """The object among those that are held."""
+        return [held[key] for key in self.keys] if isinstance(self.keys, list) else held[self.keys]
+
+
+async def _answers(
+    plans: dict[str, dict[int, list[Any]]], function: Callable[..., Any], *, dask_worker: Any
+) -> dict[int, Any] | None:
+    """What the function makes of objects on this worker, by their places; None if one is gone."""
+    plan = plans.get(dask_worker.address, {})
+    try:
+        rows = [
+            [one.found(dask_worker.data) if isinstance(one, _Held) else one for one in row]
+            for row in plan.values()
+        ]
+    except KeyError:
+        return None
+    # By threads of their own, as the task that fits may be on one of the worker and wait for them.
+    found = await asyncio.gather(*(asyncio.to_thread(function, *row) for row in rows))
+    return dict(zip(plan, found, strict=True))
 
 
 async def _done(futures: Sequence[Any]) -> None:

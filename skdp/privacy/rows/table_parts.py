@@ -94,16 +94,18 @@ class Part:
         What is small is kept for the next sum over rows that are brought to the same. ``of_rows``
         is the number of rows of the table, and ``marked`` says over which rows, or units, to sum.
         """
-        if self._kept is None or self._kept[0] != name:
+        kept = self._kept
+        if kept is None or kept[0] != name:
             # Norms are those of the rows as they came, whatever the bounds.
-            before = raw if self._kept is None else self._kept[1].raw()
+            before = raw if kept is None else kept[1].raw()
             self._kept = None
             # Solvers that move few weights at a time live by what is kept of sparse rows.
             alike = self.units is None and all(isinstance(block.X, np.ndarray) for block in raw)
             both = zip(before, raw, strict=True)
             known = (old.over(new.X, of_rows=of_rows if alike else 0) for old, new in both)
-            self._kept = name, KeptBlocks(known, bounds)
-        with self._kept[1].over(raw) as blocks:
+            # Another sum, of a query that was interrupted, may put its own in place of these.
+            self._kept = kept = name, KeptBlocks(known, bounds)
+        with kept[1].over(raw) as blocks:
             return blocks.sum(kernel, marked)
 
 
