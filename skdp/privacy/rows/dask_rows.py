@@ -1,9 +1,10 @@
 """Rows of dask arrays and dataframes: asked where they lie, never gathered.
 
-Each query is one task for each partition, which brings its rows to public bounds and sums over
+Each query is one task for a few partitions, which brings their rows to public bounds and sums over
 them by the same code as in memory, and a tree of sums. What reaches this process is one answer of
 the size of a model, to which the oracle adds noise, once. Tasks run on the active distributed
-client, or else on whatever scheduler dask is set to.
+client, or else on whatever scheduler dask is set to. Workers that hold all rows in memory are asked
+the same without tasks, if these are soon gone through, and by tasks again once one is lost.
 
 Trust: noise is added here and nowhere else, so workers, scheduler and whoever can read what they
 send each other see exact sums and rows, and have to be trusted like the process that calls ``fit``.

@@ -183,7 +183,7 @@ class Partitions:
         *beside: Partitions | Sequence[Any] | None,
         shared: list[bytes] | None = None,
     ) -> list[Any] | None:
-        """What tasks of :meth:`map` would answer, by the workers that have the objects, at once.
+        """Answers that tasks of :meth:`map` would give, of the workers with the objects, at once.
 
         Without tasks, whose way to a worker and back takes longer than a sum over few rows. None if
         a worker is gone, or what it had: then tasks have to see to it.
@@ -315,7 +315,7 @@ class Partitions:
         return get(graph, keys, **options)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class _Held:
     """Stand-in for an object, or a list of them, on the worker that has it."""
 
@@ -329,7 +329,7 @@ class _Held:
 async def _answers(
     plans: dict[str, dict[int, list[Any]]], function: Callable[..., Any], *, dask_worker: Any
 ) -> dict[int, Any] | None:
-    """What the function makes of objects on this worker, by their places; None if one is gone."""
+    """Answers of the function about objects on this worker, by place; None if one is gone."""
     plan = plans.get(dask_worker.address, {})
     try:
         rows = [
