@@ -18,6 +18,7 @@ from typing import Any, ParamSpec
 
 import numpy as np
 from sklearn.utils._param_validation import (
+    Interval,
     InvalidParameterError,
     Options,
     StrOptions,
@@ -96,6 +97,32 @@ def one_of(
         Words on strings that are not valid but likely to be given.
     """
     return _Names(options, unlisted, advice or {})
+
+
+def interval(low: float | None, high: float | None, closed: str) -> Interval:
+    """The constraint that a parameter is a real number in an interval.
+
+    Parameters
+    ----------
+    low, high : float or None
+        Ends; None for none.
+    closed : {'both', 'left', 'neither', 'right'}
+        Which of them belong to it.
+    """
+    return Interval(Real, low, high, closed=closed)
+
+
+def count(least: int = 1, most: int | None = None) -> Interval:
+    """The constraint that a parameter is a whole number.
+
+    Parameters
+    ----------
+    least : int, default=1
+        The smallest valid one.
+    most : int, optional
+        The largest; None for none.
+    """
+    return Interval(Integral, least, most, closed="left" if most is None else "both")
 
 
 def check_parameters(estimator: Any) -> None:

@@ -4,7 +4,7 @@ import numpy as np
 from factors_of_prefix_sums import strategy
 
 from skdp import DPLogisticRegression
-from skdp.privacy import Adjacency, PrivateOracle, SecretNoise, opened_by, public_generator
+from skdp.privacy import Adjacency, PrivateOracle, SecretNoise, opened_by
 from skdp.privacy.accounting import Ledger, Spend, ZeroConcentratedDP
 from skdp.privacy.rows import DenseRows
 from skdp.privacy.streams import (
@@ -57,7 +57,7 @@ class Standing(StreamingSolver):
     def plan(self, problem, mu):
         return StreamPlan(RELEASES, CLIP, self.mechanism)
 
-    def learner(self, problem, plan, deviation, before, rng):
+    def learner(self, problem, plan, deviation, before):
         return Still()
 
 
@@ -81,7 +81,7 @@ def opened(max_visits, mechanism="toeplitz", adjacency=Adjacency.REPLACE_ONE):
     """A stream of 18 persons in 6 batches, whose noise is zero."""
     problem = Problem(Logistic(), BATCH * RELEASES, D, RowBounds(1.0))
     opened = problem, Standing(mechanism), Ledger(1.0, 1e-5), adjacency, Zeros()
-    return Stream(*opened, public_generator(0), BATCH * RELEASES, visits=Visits(max_visits))
+    return Stream(*opened, BATCH * RELEASES, visits=Visits(max_visits))
 
 
 def sums(max_visits, calls, **facts):

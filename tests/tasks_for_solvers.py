@@ -3,11 +3,12 @@
 from dataclasses import dataclass
 
 import numpy as np
+import scipy.sparse as sp
 from scipy.special import logsumexp
 
-from skdp.privacy import Adjacency, SeededNoise
+from skdp.privacy import Adjacency, PrivateOracle, SeededNoise
 from skdp.privacy.accounting import Ledger
-from skdp.privacy.rows import DenseRows
+from skdp.privacy.rows import DenseRows, SparseRows
 from skdp.problem import Problem, RowBounds, TargetBounds
 from skdp.problem.constraints import L1Ball
 from skdp.problem.losses import Huber, Logistic, Pinball, Softmax, Squared
@@ -98,11 +99,20 @@ def make_problem(loss=None, **fields):
     return Problem(loss, n, d, RowBounds(1.0, 0.0, target), **fields), X, y
 
 
-def solve(solver, problem, X, y, epsilon=1.0, seed=0):
+def asked(problem, X, y, epsilon=1.0, seed=0, *, delta=1e-5, adjacency=Adjacency.REPLACE_ONE):
+    """An oracle about a problem of these rows, with seeded noise, and its ledger."""
+    ledger, noise = Ledger(epsilon, delta), SeededNoise(np.random.default_rng(seed))
+    rows = SparseRows(X, y) if sp.issparse(X) else DenseRows(X, y)
+    return PrivateOracle(rows, ledger, adjacency, noise).for_problem(problem), ledger
+
+
+def solve(solver, problem, X, y, epsilon=1.0, seed=0, *, delta=1e-5, public_seed=0):
     """The solution, all that was asked for it, and the ledger."""
-    transcript, ledger = Transcript(), Ledger(epsilon, 1e-5)
+    calculus = solver.calculus_for(problem, epsilon, delta, Adjacency.REPLACE_ONE)
+    transcript, ledger = Transcript(), Ledger(epsilon, delta, calculus=calculus)
+    rows = SparseRows(X, y) if sp.issparse(X) else DenseRows(X, y)
     noise = SeededNoise(np.random.default_rng(seed))
-    oracle = RecordingOracle(DenseRows(X, y), ledger, Adjacency.REPLACE_ONE, noise, transcript)
-    public_rng = np.random.default_rng(0)
+    oracle = RecordingOracle(rows, ledger, Adjacency.REPLACE_ONE, noise, transcript)
+    public_rng = np.random.default_rng(public_seed)
     solution = solver.solve(problem, oracle.for_problem(problem), public_rng)
     return solution, transcript.entries, ledger

@@ -3,10 +3,7 @@
 import gzip
 import json
 
-import numpy as np
 import pytest
-
-from skdp import DPLogisticRegression
 
 
 @pytest.fixture
@@ -23,23 +20,6 @@ def test_two_records_of_the_same_code_are_equal_to_the_bit(behaviour, tmp_path):
     found = behaviour.compare(*paths)
     assert found == {"equal to the bit": sum(counts[0].values())}
     assert paths[0].read_bytes() == paths[1].read_bytes()
-
-
-def test_sources_take_the_place_of_the_system_and_give_it_back(behaviour):
-    def coefficients(name, noisy):
-        rng = np.random.default_rng(0)
-        X = rng.uniform(-1, 1, size=(100, 2))
-        model = DPLogisticRegression(data_norm=1.5, classes=[0, 1], epsilon=2.0)
-        if name is None:
-            return model.fit(X, X[:, 0] > 0).coef_
-        with behaviour.Source(name, noisy).in_place():
-            return model.fit(X, X[:, 0] > 0).coef_
-
-    np.testing.assert_array_equal(coefficients("a", True), coefficients("a", True))
-    np.testing.assert_array_equal(coefficients("a", False), coefficients("b", False))
-    assert (coefficients("a", True) != coefficients("b", True)).all()
-    assert (coefficients("a", True) != coefficients("a", False)).all()
-    assert (coefficients(None, True) != coefficients(None, True)).all()
 
 
 NOTE = {"numbers": {"coef_": [1.0, 2.0]}, "plan": "epsilon 1.5, solver GD", "outcome": "done"}

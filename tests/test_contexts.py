@@ -6,10 +6,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from skdp.problem import CubeBounds, NormBounds
+from skdp.problem import ContextBounds
 
 finite = st.floats(allow_nan=False, allow_infinity=False)
-BOUNDS = [NormBounds(2.0, 0.0), NormBounds(2.0, 0.3), CubeBounds(2.0, 0.0), CubeBounds(2.0, 1.0)]
+BOUNDS = [
+    ContextBounds(2.0, 0.0),
+    ContextBounds(2.0, 0.3),
+    ContextBounds(2.0, 0.0, entries=True),
+    ContextBounds(2.0, 1.0, entries=True),
+]
 
 
 @pytest.mark.parametrize("bounds", BOUNDS)
@@ -17,7 +22,7 @@ BOUNDS = [NormBounds(2.0, 0.0), NormBounds(2.0, 0.3), CubeBounds(2.0, 0.0), Cube
 def test_rows_are_in_the_unit_ball_or_cube(bounds, X):
     V = bounds.rows(X)
     assert V.shape == (3, bounds.n_rows(2))
-    size = np.linalg.norm(V, axis=1) if isinstance(bounds, NormBounds) else np.abs(V).max(axis=1)
+    size = np.linalg.norm(V, axis=1) if not bounds.entries else np.abs(V).max(axis=1)
     assert np.all(size <= 1 + 1e-15)
 
 
@@ -40,5 +45,7 @@ def test_weights_in_user_units_give_the_same_scores_within_the_bounds(bounds):
 
 def test_long_contexts_are_scaled_and_large_entries_clipped():
     X = np.array([[3.0, 4.0], [0.3, 0.4]])
-    np.testing.assert_allclose(NormBounds(1.0, 0.0).rows(X), [[0.6, 0.8], [0.3, 0.4]])
-    np.testing.assert_allclose(CubeBounds(1.0, 0.0).rows(X), [[1.0, 1.0], [0.3, 0.4]])
+    np.testing.assert_allclose(ContextBounds(1.0, 0.0).rows(X), [[0.6, 0.8], [0.3, 0.4]])
+    np.testing.assert_allclose(
+        ContextBounds(1.0, 0.0, entries=True).rows(X), [[1.0, 1.0], [0.3, 0.4]]
+    )

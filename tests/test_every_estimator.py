@@ -40,7 +40,7 @@ INSTANCES = [estimator() for estimator in EVERY_ESTIMATOR] + [
 _EQUIVALENT = (
     "a row of weight 2 is one record and a row that is there twice is two; the number of rows is "
     "public and noise is calibrated to it, so the fits have other noise (without noise they agree: "
-    "tests/estimators/test_sample_weight.py)"
+    "tests/estimators/test_optimum.py)"
 )
 NOT_FOR_PRIVATE_MODELS = {
     "check_sample_weight_equivalence_on_dense_data": _EQUIVALENT,

@@ -321,7 +321,7 @@ def parts_with(value):
     for module in (losses, penalties, constraints):
         for part in module.__all__:
             kind = getattr(module, part)
-            if inspect.isabstract(kind) or kind is constraints.Polytope:
+            if inspect.isabstract(kind):
                 continue
             names = parameters(kind)
             for name in names:

@@ -9,13 +9,13 @@ import test_every_loss as of_losses
 import test_every_penalty as of_penalties
 
 from skdp.problem import constraints, losses, penalties
-from skdp.problem.constraints import Constraint, Polytope
+from skdp.problem.constraints import Constraint
 from skdp.problem.losses import Loss
 from skdp.problem.penalties import Penalty, Tikhonov
 
 # Of each file the base class, those that have no examples, and all examples.
 FILES = {
-    constraints: (Constraint, {Polytope}, [e.constraint for e in of_constraints.EXAMPLES]),
+    constraints: (Constraint, set(), [e.constraint for e in of_constraints.EXAMPLES]),
     losses: (Loss, set(), [e.loss for e in of_losses.EXAMPLES]),
     penalties: (Penalty, {Tikhonov}, of_penalties.EXAMPLES),
 }

@@ -98,33 +98,6 @@ def test_regimes_say_more_than_that_all_is_well():
     assert right > 1.2 * sum(measured(*cell) == REGIMES[0] for cell in CELLS)
 
 
-@pytest.mark.parametrize(
-    ("name", "epsilon", "regime"),
-    [
-        ("newsgroups_7_8", 0.1, "hopeless"),
-        ("newsgroups_3_4", 0.1, "hopeless"),
-        ("newsgroups_13_14", 0.1, "hopeless"),
-        ("newsgroups", 0.1, "hopeless"),
-        ("newsgroups", 1.0, "large loss"),
-        ("newsgroups", 4.0, "some loss"),
-        ("digits", 0.1, "large loss"),
-        ("digits", 4.0, "like non-private"),
-        ("breast_cancer", 0.1, "large loss"),
-        ("adult", 1.0, "like non-private"),
-        ("mnist", 0.1, "some loss"),
-        ("diabetes", 0.1, "large loss"),
-        ("diabetes", 1.0, "some loss"),
-        ("bike", 0.1, "some loss"),
-        ("california", 0.5, "like non-private"),
-        ("sparse_independent", 0.1, "hopeless"),
-        ("sparse_independent", 1.0, "like non-private"),
-    ],
-)
-def test_known_cells(name, epsilon, regime):
-    assert measured(name, epsilon) == regime
-    assert planned(name, epsilon).regime == regime
-
-
 sizes = st.tuples(st.integers(2, 10**7), st.integers(1, 10**5))
 budgets = st.floats(0.01, 8.0)
 kinds = st.sampled_from([None, 2, 10])

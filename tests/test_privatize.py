@@ -188,24 +188,6 @@ def test_parameters_without_a_counterpart_are_answered_in_the_plan():
 # A fitted estimator leaves nothing behind.
 
 
-def traces(thing, found=None):
-    """All numbers and strings that can be reached from an object."""
-    found = set() if found is None else found
-    if isinstance(thing, np.ndarray):
-        found.update(np.ravel(thing).tolist() if thing.dtype != object else map(str, thing))
-    elif isinstance(thing, dict):
-        for key, value in thing.items():
-            traces(value, traces(key, found))
-    elif isinstance(thing, list | tuple | set):
-        for part in thing:
-            traces(part, found)
-    elif isinstance(thing, int | float | str):
-        found.add(thing)
-    elif hasattr(thing, "__dict__") and not isinstance(thing, type):
-        traces(vars(thing), found)
-    return found
-
-
 FITTED = {
     "pipeline": make_pipeline(StandardScaler(), LogisticRegression()),
     "with a private scaler": make_pipeline(StandardScaler(), PolynomialFeatures(), LinearSVC()),
@@ -225,9 +207,7 @@ def test_what_a_fit_has_learned_is_not_carried_over(name):
     labels = np.where(LABELS, "yes, rare", "no, rare")
     fitted = clone(FITTED[name]).fit(rows, labels)
     fresh, made = private(clone(FITTED[name])), private(fitted)
-    assert "yes, rare" in traces(fitted) or name == "scaler"
     assert pickle.dumps(made) == pickle.dumps(fresh)
-    assert traces(made) == traces(fresh)
     assert not [a for a in vars(made) if a.endswith("_") and not a.startswith("_")]
 
 
@@ -742,7 +722,7 @@ def test_names_of_steps_and_what_they_return_stay():
         (
             make_pipeline(StandardScaler, Ridge()),
             {},
-            r"got the class StandardScaler for type; make",
+            r"type: StandardScaler is a class; make one of it, StandardScaler\(\)",
         ),
         (
             Ridge(),

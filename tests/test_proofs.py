@@ -13,7 +13,7 @@ from examples_of_queries import EXAMPLES
 
 from skdp.privacy import Adjacency, accounting, bandit_sessions, gdp, mechanisms, queries
 from skdp.privacy.accounting import Calculus, Event
-from skdp.privacy.bandit_sessions import StepSession
+from skdp.privacy.bandit_sessions import ArmSession
 from skdp.privacy.mechanisms import GaussianMechanism, PrefixSumMechanism
 
 REPOSITORY = Path(__file__).resolve().parents[1]
@@ -23,7 +23,7 @@ BOOK = "\n".join(TEXT.values())
 # The bases of mechanisms and of sessions are those of any of them.
 BASES = (
     *(queries.Query, queries.RowMetric, PrefixSumMechanism, Calculus, Event),
-    *(GaussianMechanism.__base__, StepSession.__base__),
+    *(GaussianMechanism.__base__, ArmSession),
 )
 
 

@@ -119,7 +119,7 @@ def _panels(pyplot, runs, cases, columns, path):
 
 
 def plot_all(runs, folder):
-    """``bandit.png``, ``bandit_around.png`` and ``bandit_growth.png``."""
+    """``bandit.png``: regret of every method, for dense and for sparse parameters."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -129,32 +129,3 @@ def plot_all(runs, folder):
     _panels(pyplot, figure, [
         ("dense d=50 K=2", 1.0, "dense parameters"), ("sparse d=50 K=2", 1.0, "3 of 50 matter"),
     ], 2, folder / "bandit.png")  # fmt: skip
-    around = [(f"dense d={d} K=2", 1.0, f"d = {d}") for d in (5, 20, 200)]
-    around += [("dense d=50 K=2", eps, f"epsilon = {eps:g}") for eps in (0.1, 1.0, 10.0)]
-    around += [(f"dense d=50 K={K}", 1.0, f"K = {K}") for K in (2, 5, 10)]
-    _panels(pyplot, figure, around, 3, folder / "bandit_around.png")
-
-    growth = [r for r in runs if r.table == "growth"]
-    chart, axes = pyplot.subplots(1, 2, figsize=(11, 4.2), sharey=True)
-    _growth(axes[0], growth, [(T, f"T={T} d=100") for T in (3_000, 10_000, 30_000, 100_000)])
-    _growth(axes[1], growth, [(d, f"T=10000 d={d}") for d in (30, 100, 300, 1000)])
-    axes[0].set(xlabel="users, d = 100", ylabel="regret in rewards")
-    axes[1].set(xlabel="features, T = 10,000")
-    _finish(chart, axes, folder / "bandit_growth.png")
-
-
-def _growth(ax, runs, cases):
-    for method, color in {**METHODS, "by chance": "black"}.items():
-        values = [
-            [r.value for r in runs if (r.setting, r.method) == (setting, method)]
-            for _, setting in cases
-        ]
-        if not all(values):
-            continue
-        middle = np.array([np.mean(v) for v in values])
-        spread = np.array([np.std(v) for v in values])
-        x = [at for at, _ in cases]
-        ax.plot(x, middle, "o-", ms=3, color=color, label=method)
-        low = np.maximum(middle - spread, 1)
-        ax.fill_between(x, low, middle + spread, color=color, alpha=0.15)
-    ax.set(xscale="log", yscale="log")

@@ -14,8 +14,9 @@ solution with an l1 penalty.
     python examples/benchmarks/consistency.py --report consistency.json --fill PAGE
 
 Printed is for each estimator and solver the largest gap over the tables, of means over splits, for
-one budget after another.
-PAGE is docs/benchmarks/solvers.md. Tables that need stored data are skipped without them.
+every other budget, the largest one last.
+PAGE is docs/benchmarks/solvers.md, which has no AUC. Tables that need stored data are skipped
+without them.
 """
 
 from __future__ import annotations
@@ -289,22 +290,22 @@ def run_split(estimator, name, seed, solvers, epsilons):
 
 
 def gaps(fits, metric):
-    """The largest mean gap over tables for each budget, the last one in bold where it is wide."""
+    """The largest mean gap over tables for every other budget, the last in bold if it is wide."""
     found = results.cells(fits, metric)
-    epsilons = sorted({f.epsilon for f in fits})
+    epsilons = sorted({f.epsilon for f in fits})[::-2][::-1]
     worst = [max(c.mean for (*_, e), c in found.items() if e == epsilon) for epsilon in epsilons]
     shown = [f"{gap:z.3f}".removeprefix("0").replace("-0.", "-.") for gap in worst]
     far = worst[-1] > MOST[metric]
     return " ".join([*shown[:-1], f"**{shown[-1]}**" if far else shown[-1]])
 
 
-def table(fits):
+def table(fits, kinds=(("loss", "score"), ("auc",))):
     """A row for each solver and a column for each estimator: gaps for each budget in turn.
 
     AUC, which not all estimators have, is a second table.
     """
     grids = []
-    for metrics in (("loss", "score"), ("auc",)):
+    for metrics in kinds:
         cells = {
             (estimator, solver): gaps(own, metric)
             for estimator in MODELS
@@ -339,12 +340,12 @@ def parse(arguments):
 def main(arguments=None):
     args = parse(arguments)
     if args.report:
-        found = table(results.read(args.report))
+        fits = results.read(args.report)
         if args.fill:
-            page = Path(args.fill)
+            page, found = Path(args.fill), table(fits, kinds=(("loss", "score"),))
             page.write_text(report.fill(page.read_text(), {"consistency": found}))
         else:
-            print(found)
+            print(table(fits))
         return
     fits = []
     for estimator in args.estimators:

@@ -12,16 +12,19 @@ what to close afterwards. scikit-learn's models take the memory map.
 
     python examples/benchmarks/out_of_core.py FOLDER [--rows 1e5 1e6] [--columns 20] [--page PAGE]
     python examples/benchmarks/out_of_core.py FOLDER --tasks
+    python examples/benchmarks/out_of_core.py FOLDER --bare
 
 With ``--page`` the cells take their places among those measured before, which are kept beside this
 script, and the table of all is written between the markers of the page. ``--tasks`` says what a
-partition of few rows costs a query of dask.
+partition of few rows costs a query of dask, and ``--bare`` how much two threads or processes gain
+at a pass of numpy over the rows, which is what fits could gain at most.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import multiprocessing
 import os
 import subprocess
 import sys
@@ -501,6 +504,45 @@ def of_tasks(partitions: int) -> None:
             )
 
 
+def gradients(X: np.ndarray, step: int, passes: int) -> None:
+    """A logistic gradient at zero of some rows, in blocks of numpy: the least that a pass takes."""
+    w, out = np.zeros(X.shape[1], np.float32), np.zeros(X.shape[1], np.float32)
+    for _ in range(passes):
+        for start in range(0, len(X), step):
+            block = X[start : start + step]
+            r = block @ w
+            np.exp(-r, out=r)
+            r += 1.0
+            np.divide(1.0, r, out=r)
+            out += r @ block
+
+
+def of_bare_passes(rows: int, columns: int) -> None:
+    """How much faster two are at twice the work than one, as threads and as processes."""
+    from threadpoolctl import threadpool_limits
+
+    X = np.random.default_rng(0).standard_normal((rows, columns), dtype=np.float32)
+
+    def seconds(workers: type, number: int, step: int) -> float:
+        halves = np.array_split(X, 2)[:number]
+        started = [workers(target=gradients, args=(half, step, 4)) for half in halves]
+        begin = time.perf_counter()
+        for worker in started:
+            worker.start()
+        for worker in started:
+            worker.join()
+        return time.perf_counter() - begin
+
+    fork = multiprocessing.get_context("fork").Process
+    with threadpool_limits(1):
+        for step, (name, workers) in product(
+            (1 << 13, 1 << 15, 1 << 17), (("threads", threading.Thread), ("processes", fork))
+        ):
+            gains = [2 * seconds(workers, 1, step) / seconds(workers, 2, step) for _ in range(9)]
+            low, middle, high = np.percentile(gains, [10, 50, 90])
+            print(f"blocks of {step:7,} rows, {name}: {middle:.2f} ({low:.2f} to {high:.2f})")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("folder", type=Path, help="where tables are kept")
@@ -512,6 +554,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, help="by default 3, or 1 for many rows")
     parser.add_argument("--page", type=Path, help="page that the table is written into")
     parser.add_argument("--tasks", action="store_true", help="only what tasks of dask cost")
+    parser.add_argument("--bare", action="store_true", help="only what two gain at bare passes")
     parser.add_argument("--cell", action="store_true", help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.tasks:
@@ -519,6 +562,9 @@ def main() -> None:
             of_tasks(partitions)
         return
     for rows, columns in product(map(int, given.rows), given.columns):
+        if given.bare:
+            of_bare_passes(rows, columns)
+            continue
         repeats = given.repeats or (3 if rows <= _FEW_ROWS else 1)
         if given.cell:
             of = given.folder, given.stores[0], rows, columns, repeats, given.models

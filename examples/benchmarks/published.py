@@ -99,8 +99,7 @@ def wang(splits):
         best = of_methods.min(axis=1)
         constant, exact = (printed[method].iloc[0] for method in ("constant", "not private"))
         line = f"{name}, {len(y):,} x {X.shape[1]}: {constant:.3f}, {exact:.3f}"
-        rows.append([line, "AdaSSP, published", *(f"{e:.3f}" for e in printed["AdaSSP"])])
-        rows.append(["", "best published", *(f"{e:.3f}" for e in best)])
+        rows.append([line, "best published", *(f"{e:.3f}" for e in best)])
         mixed = [squared_errors(X, y, mixing(e, np.random.default_rng(0))) for e in printed.index]
         rows.append(["", "iterative Hessian mixing", *(marked(cell) for cell in mixed)])
         best = np.minimum(best, [cell.mean for cell in mixed])
@@ -224,16 +223,10 @@ def additive(splits):
                     model = private(told, epsilon, delta, adjacency=adjacency).fit(told.X[train], y)
                     predicted = predictions(model, told, told.X[test])
                     add(f"{kind}, `{adjacency}`", epsilon, predicted, truth)
-            theirs = {
-                "DP-EBM": peers.ebm(
-                    columns[train], y, columns[test], epsilons, delta=delta, **ranges
-                ),
-                "diffprivlib": peers.diffprivlib(data, data.X[train], y, data.X[test], epsilons),
-            }
-            for method, answers in theirs.items():
-                for epsilon, answer in zip(epsilons, answers, strict=True):
-                    if answer is not None:
-                        add(method, epsilon, answer[0], truth)
+            theirs = peers.ebm(columns[train], y, columns[test], epsilons, delta=delta, **ranges)
+            for epsilon, answer in zip(epsilons, theirs, strict=True):
+                if answer is not None:
+                    add("DP-EBM", epsilon, answer[0], truth)
             answer = exact(data, data.X[train], y, data.X[test], None, None)
             add("not private", None, answer.predicted, truth)
         rows += rows_of(name, found, epsilons)

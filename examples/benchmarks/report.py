@@ -217,19 +217,6 @@ def summary(fits):
     return grid(header, rows)
 
 
-def comparison(fits, epsilon):
-    """A row a data set, a column a private method, at one epsilon."""
-    fits = [f for f in fits if f.epsilon == epsilon]
-    found = {f.method for f in fits} - {"balanced"}
-    methods = [m for m in NAMES if m in found]
-    rows = []
-    for data, own in by_set(fits).items():
-        metric = metric_of(own[0])
-        cells = {method: cell for (_, method, _), cell in results.cells(own, metric).items()}
-        rows.append([data, *(shown(cells.get(m), metric) for m in methods)])
-    return grid([f"ε = {epsilon:g}", *(NAMES[m] for m in methods)], rows)
-
-
 def fill(page, blocks):
     """The page with each named block between its markers replaced.
 
@@ -249,11 +236,7 @@ def fill(page, blocks):
 
 
 def fill_page(path, fits):
-    """Write tables into the page: all data sets but those of raw columns, which it has in words."""
+    """Write the table into the page: all data sets but those of raw columns."""
     path = Path(path)
     others = [f for f in fits if f.data not in RAW]
-    blocks = {
-        "scores by epsilon": summary(others),
-        "methods at epsilon 1": comparison(others, 1.0),
-    }
-    path.write_text(fill(path.read_text(), blocks))
+    path.write_text(fill(path.read_text(), {"scores by epsilon": summary(others)}))

@@ -123,7 +123,7 @@ def published(X, y, problem, norm, iota, epsilon, epochs, seed):
         messages = messages + sigma * public_rng.standard_normal(messages.shape)
         counts[r.active] += 1
         total += a * x.mean(axis=0)
-        nodes.learn(r.active, messages, a, r.mixing, 1)
+        nodes.learn(r, messages, a, 1)
     value = objective(X, y, problem.penalty, total / whole)
     return value, true_epsilon(sigma, q, int(counts.max()), n**-1.1)
 

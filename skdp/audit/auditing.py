@@ -3,33 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from itertools import pairwise
 from math import ceil
 from numbers import Integral
 from typing import Any
 
 import numpy as np
+from sklearn.utils._param_validation import Interval
 
 from ..bandit import DPContextualBandit
+from ..model_selection.base import PrivateSearch
 from ..privacy.accounting.ledger import Ledger
 from ..privacy.adjacency import Adjacency
 from ..privacy.queries.base import Query
 from ..privacy.randomness import SystemNoise
 from ..privacy.rows.base import RowStore
 from ..privacy.rows.reading import strict_checks
-from ..validation import shown
-from .audit_validation import (
-    SEES,
-    arrays,
-    check_kind,
-    check_options,
-    check_query,
-    cut,
-    refuse_zero_out,
-    searches,
-)
+from ..validation import check_hyperparameters, one_of, shown
 from .claims import Claim, adjacency_of, calculus_for
 from .likelihoods import Answer, answer_to
 from .neighbours import (
+    arrays,
     replayed,
     rows_in_question,
     second_of,
@@ -37,9 +31,26 @@ from .neighbours import (
     with_units,
 )
 from .programs import BanditProgram, FitProgram, Program
-from .result import AuditResult, bounded, leaking
+from .result import CONFIDENCE, AuditResult, bounded, leaking
 from .samples import Sees, fresh_ratios, ratios_of_queries, samples_of_runs
 
+# Fewer runs bound nothing.
+_RUNS = Interval(Integral, 10, None, closed="left")
+_CONSTRAINTS: dict[str, list[Any]] = {
+    "sees": [one_of("auto", "answers", "model", "queries")],
+    "row": [Interval(Integral, 0, None, closed="left")],
+    "runs": [None, _RUNS],
+    "calls": [None, Interval(Integral, 1, None, closed="left")],
+    **CONFIDENCE,
+}
+_OF_QUERIES: dict[str, list[Any]] = {
+    "query": [Query],
+    "first": [RowStore],
+    "second": [RowStore],
+    "adjacency": [Adjacency],
+    "runs": [_RUNS],
+    **CONFIDENCE,
+}
 # Random numbers that an audit of queries draws by default, and runs of it.
 _NUMBERS = 80_000_000
 _FEWEST_ANSWERS, _MOST_ANSWERS = 200, 400_000
@@ -64,7 +75,6 @@ def audit(
     fit_params: Mapping[str, Any] | None = None,
     confidence: float = 0.95,
     n_jobs: int | None = None,
-    verbose: int = 0,
 ) -> AuditResult:
     """Bound from below the epsilon that an estimator really has, and compare it with its claim.
 
@@ -116,7 +126,7 @@ def audit(
         rows of its unit are.
     sees : {'auto', 'queries', 'answers', 'model'}, default='auto'
         See above. Searches know ``'model'`` alone, and streaming solvers under
-        ``partial_fit`` and as policies of bandits.
+        ``partial_fit``.
     runs : int, optional
         Runs on each of the two data sets; by default as many answers as bring the bound close to
         the claim, or as many fits as take about 20 seconds. For one run, the number of guesses; by
@@ -132,9 +142,6 @@ def audit(
         Probability with which the bound is below the true epsilon.
     n_jobs : int, optional
         Number of processes, as for joblib; of threads for queries, by default two.
-    verbose : int, default=0
-        Above 0 progress is printed by joblib; with 0 it is a bar where standard error is a
-        terminal.
 
     Returns
     -------
@@ -164,14 +171,13 @@ def audit(
     >>> result.epsilon, result.sees
     (1.0, 'queries')
     """
-    given: object = sees
-    if not isinstance(given, str) or given not in SEES:
-        raise ValueError(f"audit needs sees among {SEES}, got {shown(given)}.")
-    check_options(estimator, runs=runs, calls=calls, confidence=confidence)
+    given = {name: value for name, value in locals().items() if name in _CONSTRAINTS}
+    check_hyperparameters(_CONSTRAINTS, given, "audit")
+    _check_estimator(estimator)
     if statistic is not None and sees not in ("auto", "model"):
         raise ValueError(f"audit needs sees='model' for a statistic, got {shown(sees)}.")
     adjacency = adjacency_of(estimator)
-    check_kind(estimator, sees=sees, calls=calls, adjacency=adjacency)
+    _check_kind(estimator, sees=sees, calls=calls, adjacency=adjacency)
     params = dict(fit_params or {})
     labels = params.pop("privacy_unit", None)
     data: tuple[Any, ...] = arrays(X, y)
@@ -182,15 +188,15 @@ def audit(
     other = None if other is None else second_of(other, data)
     bandit, zero_out = isinstance(estimator, DPContextualBandit), adjacency == "zero_out"
     if zero_out:
-        refuse_zero_out(other, calls, bandit=bandit)
-    if isinstance(row, bool) or not isinstance(row, Integral) or not 0 <= row < len(data[1]):
+        _refuse_zero_out(other, calls, bandit=bandit)
+    if row >= len(data[1]):
         raise ValueError(f"audit needs a row among {len(data[1])}, got {shown(row)}.")
     if bandit and (other is None or calls is not None):
         raise ValueError(
             f"audit needs other data and calls=None for a bandit, got calls={shown(calls)} and "
             f"{'no ' if other is None else ''}other data."
         )
-    parts = cut(len(data[1]), calls)
+    parts = _cut(len(data[1]), calls)
     rows = rows_in_question(data, other, row)
     program: Program
     if bandit:
@@ -201,7 +207,7 @@ def audit(
         pair = (data, data) if zero_out else (data,) if other is None else (data, other)
         program = FitProgram(estimator, pair, left_out, parts, params)
     view: str = sees
-    if searches(estimator):
+    if _searches(estimator):
         found, view = winners_of(program, rows), "winner"
     else:
         found = replayed(program, rows)
@@ -216,12 +222,12 @@ def audit(
     if view == "queries":
         assert isinstance(found.answers, list)
         runs = runs or _affordable(found.answers, gaussian=claim.gaussian)
-        samples = ratios_of_queries(found.answers, runs, n_jobs, verbose)
+        samples = ratios_of_queries(found.answers, runs, n_jobs)
     else:
         # The answers of a run are found by a replay, which takes as long.
         seconds = found.seconds * (4 if view == "answers" else 2)
         runs = runs or int(np.clip(_SECONDS / seconds, _FEWEST_FITS, _MOST_FITS))
-        samples = samples_of_runs(found.program, view, runs, statistic, n_jobs, verbose)
+        samples = samples_of_runs(found.program, view, runs, statistic, n_jobs)
     return bounded(samples, claim, view, adjacency, confidence)
 
 
@@ -277,7 +283,13 @@ def audit_query(
     ValueError
         If a number is outside its range, or the data sets differ in features.
     """
-    check_query(query, (first, second), adjacency, runs, confidence)
+    arguments = {name: value for name, value in locals().items() if name in _OF_QUERIES}
+    check_hyperparameters(_OF_QUERIES, arguments, "audit_query")
+    widths = [first.n_features, second.n_features]
+    if widths[0] != widths[1]:
+        raise ValueError(
+            f"audit_query needs data sets with the same features, got {widths} features."
+        )
     calculus = calculus_for(query, adjacency, epsilon, delta)
     ledger = Ledger(epsilon, delta, calculus=calculus)
     mechanism, claim = Claim.of_query(query, adjacency, ledger)
@@ -285,3 +297,79 @@ def audit_query(
     answers = [answer_to(query, mechanism, given, (first, second)).between(0, 1)]
     samples = fresh_ratios(answers, 0, runs), fresh_ratios(answers, 1, runs)
     return bounded(samples, claim, "queries", adjacency.value, confidence)
+
+
+# Checks of what is given.
+
+
+def _check_estimator(estimator: Any) -> None:
+    """Refuse what is no private estimator of targets."""
+    if isinstance(estimator, type) or not hasattr(estimator, "get_params"):
+        raise ValueError(
+            f"audit needs an estimator, got {type(estimator).__name__} without get_params."
+        )
+
+
+def _check_kind(estimator: Any, *, sees: str, calls: Any, adjacency: str) -> None:
+    """Refuse what a transformer or a search cannot be audited with.
+
+    A search fits in secret number, with oracles that see parts of the rows, so that nothing is
+    known of it but what it publishes.
+    """
+    who = type(estimator).__name__
+    got = f"got sees={shown(sees)}, calls={shown(calls)}"
+    if _searches(estimator):
+        possible = sees in ("auto", "model") and calls is None
+        if not (possible and adjacency == Adjacency.REPLACE_ONE):
+            raise ValueError(
+                f"audit needs sees='model', calls=None and adjacency='replace_one' for "
+                f"{who}, of which only the winner is published, {got} and adjacency="
+                f"{shown(adjacency)}. Audit the estimator that is searched over for more."
+            )
+    elif calls is not None and not hasattr(estimator, "predict"):
+        raise ValueError(f"audit needs calls=None for {who}, {got}.")
+
+
+def _searches(estimator: Any) -> bool:
+    """Tell whether an estimator is a private search, or holds one.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Of any kind.
+    """
+    parts = [estimator, *estimator.get_params(deep=True).values()]
+    return any(isinstance(part, PrivateSearch) for part in parts)
+
+
+def _refuse_zero_out(other: Any, calls: int | None, *, bandit: bool) -> None:
+    """Refuse options of an audit that have no meaning under zero-out."""
+    if other is not None or calls is not None or bandit:
+        raise ValueError(
+            "audit under adjacency='zero_out' leaves rows out by itself, which needs other=None "
+            "and one call of fit: no row stands for nothing in a stream. Audit streams and bandits "
+            "with adjacency='replace_one'."
+        )
+
+
+def _cut(n: int, calls: int | None) -> tuple[slice, ...] | None:
+    """The rows of each call of ``partial_fit``; None for a call of ``fit``.
+
+    Parameters
+    ----------
+    n : int
+        Number of rows.
+    calls : int or None
+        Number of calls.
+
+    Raises
+    ------
+    ValueError
+        If there are more calls than rows.
+    """
+    if calls is None:
+        return None
+    if calls > n:
+        raise ValueError(f"audit needs no more calls than the {n} rows, got {shown(calls)}.")
+    edges = np.linspace(0, n, calls + 1).astype(int).tolist()
+    return tuple(slice(i, j) for i, j in pairwise(edges))

@@ -267,6 +267,9 @@ class SampledAnswer(Answer):
     #: The row in which data sets differ, in the order in which rows are drawn.
     row: int
 
+    # Each sample is summed up by itself.
+    cost = 3000.0
+
     def log_ratio(self, answers: np.ndarray) -> np.ndarray:
         """Log-ratio of mixtures of two normals."""
         return self._log_density(answers, 1) - self._log_density(answers, 0)
@@ -284,11 +287,6 @@ class SampledAnswer(Answer):
         """Coordinates as if the row were in every sample, scaled down by the rate."""
         rate = self.mechanism.sampling_rate / self.mechanism.noise_scale
         return np.ravel(self._parts(which)[1]) * rate
-
-    @property
-    def cost(self) -> float:
-        """Each sample is summed up by itself."""
-        return 3000.0
 
     def _parts(self, which: int) -> tuple[np.ndarray, np.ndarray]:
         """Mean without the row in question, and what the row adds if it is drawn."""
@@ -328,6 +326,9 @@ class MinimumAnswer(Answer):
     mechanism: ObjectivePerturbation | PurePerturbation
     query: PerturbedMinimumQuery
 
+    # Each minimiser is found by itself.
+    cost = 50_000.0
+
     def log_ratio(self, answers: np.ndarray) -> np.ndarray:
         """Log-ratio of the random linear terms."""
         flat = answers.reshape(*self.given.shape, -1)
@@ -350,11 +351,6 @@ class MinimumAnswer(Answer):
     def coordinates(self, which: int) -> np.ndarray:
         """The gradient at the published point, which the random linear term balances."""
         return np.ravel(self._slope(self.given, which))
-
-    @property
-    def cost(self) -> float:
-        """Each minimiser is found by itself."""
-        return 50_000.0
 
     def _slope(self, w: np.ndarray, which: int) -> np.ndarray:
         return self.query.slope_at(self.sides[which], w) / self.mechanism.noise_scale

@@ -21,7 +21,6 @@ from sklearn.base import clone
 from ..model_selection.base import PrivateSearch
 from ..privacy.rows.privacy_units import PrivacyUnits
 from ..validation import sized
-from .audit_validation import arrays
 from .claims import Claim
 from .likelihoods import Answer, UnknownLikelihoodError
 from .programs import FitProgram, Program, Recording
@@ -31,6 +30,27 @@ from .recording import DivergedError
 _LONG = 1e3
 # Directions that are tried beside those that follow from the row and from coefficients.
 _RANDOM = 8
+
+
+def arrays(X: Any, y: Any) -> tuple[Any, Any]:
+    """Arrays, or a dataframe, of which rows can be taken; a sparse matrix becomes CSR.
+
+    Whole numbers become floats, so that a row can be replaced by any other.
+    """
+    if hasattr(X, "iloc"):
+        X = X.astype({name: float for name in X.columns if X[name].dtype.kind in "iu"})
+    else:
+        X = sp.csr_array(X) if sp.issparse(X) else np.asarray(X)
+        if X.dtype.kind == "c":
+            raise ValueError("audit needs rows of real numbers, got complex ones.")
+        X = X.astype(float) if X.dtype.kind in "iub" else X
+    y = np.asarray(y)
+    if X.ndim != 2 or y.ndim not in (1, 2) or X.shape[0] != len(y) or not len(y):
+        raise ValueError(
+            f"audit needs rows in two dimensions and as many targets, got X of shape {X.shape} and "
+            f"y of shape {y.shape}."
+        )
+    return X, y
 
 
 def with_units(data: tuple[Any, Any], labels: Any) -> tuple[Any, ...]:

@@ -18,7 +18,7 @@ from ..exceptions import SeededNoiseWarning
 from ..model_selection.base import PrivateSearch
 from ..privacy.accounting.ledger import Ledger
 from ..privacy.adjacency import Adjacency
-from ..privacy.bandit_sessions.session_factory import sessions_opened_by
+from ..privacy.bandit_sessions.arm_session import sessions_opened_by
 from ..privacy.oracle import PrivateOracle
 from ..privacy.oracle_factory import opened_by
 from ..privacy.randomness import SecretNoise

@@ -12,22 +12,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
-from typing import Any, cast, final
+from typing import Any, final
 
 import numpy as np
 
 from ..privacy.accounting.ledger import Ledger, Spend
 from ..privacy.adjacency import Adjacency
-from ..privacy.bandit_sessions.arm_gradients import (
-    GradientSession,
-    SelectionSession,
-    StepSession,
-)
+from ..privacy.bandit_sessions.arm_session import ArmSession
 from ..privacy.bandit_sessions.bandit_plans import ArmMoments, Plan
-from ..privacy.bandit_sessions.session_factory import SESSIONS, private_session
+from ..privacy.mechanisms import prefix_sums_by
 from ..privacy.mechanisms.gumbel import GumbelMechanism
 from ..privacy.mechanisms.prefix_sums import PrefixSumMechanism
-from ..privacy.mechanisms.toeplitz import Toeplitz
 from ..privacy.oracle import Oracle, PrivateOracle
 from ..privacy.queries.base import Query
 from ..privacy.randomness import SecretNoise, SystemNoise
@@ -39,14 +34,12 @@ from .likelihoods import (
     Answer,
     GaussianAnswer,
     NoiseOfSums,
-    UnknownLikelihoodError,
     VertexAnswer,
     answer_to,
 )
 
 # Makes an answer of what it comes to under each data set.
 Maker = Callable[[tuple[Any, ...]], Answer]
-_KNOWN = ("gradients", "moments", "steps", "vertices")
 
 
 class DivergedError(Exception):
@@ -222,11 +215,9 @@ class TapedSession:
         tape: Tape,
     ) -> None:
         del noise
-        if plan.releases not in _KNOWN:
-            raise UnknownLikelihoodError(SESSIONS[plan.releases].__name__)
         # Without a record to make it is only charged, and says where in the plan the run is.
-        self._inner = private_session(plan, problem, ledger, adjacency, SystemNoise())
-        self._twin = private_session(plan, problem, ledger.anew(), adjacency, SystemNoise())
+        self._inner = ArmSession(plan, problem, ledger, adjacency, SystemNoise())
+        self._twin = ArmSession(plan, problem, ledger.anew(), adjacency, SystemNoise())
         self._plan, self._tape = plan, tape
         self._exact: list[np.ndarray] = []
         self._given: list[np.ndarray] = []
@@ -251,26 +242,27 @@ class TapedSession:
         # Its noise goes on from block to block, and so do the sums of its twin.
         fresh, exact = inner.ask(*at), self._twin._sums(*at).copy()
         given = self._tape.exchange(self._plan.releases, tuple(w.copy() for w in at), lambda: fresh)
-        if isinstance(given, ArmMoments):
+        plan = self._plan
+        if plan.chooses:
+            # One choice for each arm.
+            once = GumbelMechanism(1.0, inner.scale, 1)
+            for arm, sums in enumerate(exact):
+                self._tape.note_choice(once, given[[arm]], np.concatenate([-sums, sums]))
+        elif plan.running:
             if not self._given:
-                mechanism = Toeplitz(len(self._plan.ends))
+                mechanism = prefix_sums_by(plan.mechanism, len(plan.ends))
                 first = float(np.sqrt(mechanism.variances(np.array([1]))[0]))
-                self._tape.note_sums(mechanism, given.scale / first, self._given, self._exact)
+                scale = float(inner.scale) / first
+                self._tape.note_sums(mechanism, scale, self._given, self._exact)
             self._exact.append(exact)
-            self._given.append(given.packed)
-        elif isinstance(inner, GradientSession):
+            self._given.append(given.packed if isinstance(given, ArmMoments) else given[0])
+        else:
             # Rows are there until the block is closed.
             n, of_sum, kept = len(inner._users()[0]), inner._mechanism, given.copy()
             of_mean = replace(
                 of_sum, sensitivity=of_sum.sensitivity / n, noise_scale=of_sum.noise_scale / n
             )
             self._tape.note(lambda sides: GaussianAnswer(sides, kept, of_mean), exact / n)
-        else:
-            # One choice for each arm that has made one.
-            once = GumbelMechanism(1.0, cast(SelectionSession | StepSession, inner).scale, 1)
-            for arm in np.flatnonzero(given >= 0):
-                scores = np.concatenate([-exact[arm], exact[arm]])
-                self._tape.note_choice(once, given[[arm]], scores)
         return given
 
 

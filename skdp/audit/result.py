@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field, replace
 from math import ceil, exp, inf
+from numbers import Real
 from typing import Any, cast
 
 import numpy as np
 from scipy.special import ndtr, ndtri
+from sklearn.utils._param_validation import Interval
 
 from ..privacy.accounting import gdp
-from .audit_validation import check_confidence
+from ..validation import check_hyperparameters
 from .claims import Claim
 from .epsilon_bounds import Bound, Counts, best_threshold, count
 from .samples import SET_ASIDE, Samples
 
+# What may be a probability of being right.
+CONFIDENCE: dict[str, list[Any]] = {"confidence": [Interval(Real, 0, 1, closed="neither")]}
 # For each view: what was looked at, and what that does not try.
 VIEWS = {
     "queries": (
@@ -132,7 +136,7 @@ class AuditResult:
         confidence : float
             In (0, 1). Of many audits some will be wrong; give each its part of the failure.
         """
-        check_confidence("AuditResult.at", confidence)
+        check_hyperparameters(CONFIDENCE, {"confidence": confidence}, "AuditResult.at")
         failure, least, level = 1 - confidence, inf, None
         if self.evidence is not None:
             least = self.evidence.bound(cast(Bound, self.bound), self.delta, failure)

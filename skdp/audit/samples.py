@@ -24,15 +24,13 @@ Sees = Literal["auto", "answers", "model", "queries"]
 Samples = tuple[np.ndarray, np.ndarray]
 
 
-def ratios_of_queries(
-    answers: list[Answer], runs: int, n_jobs: int | None, verbose: int
-) -> Samples:
+def ratios_of_queries(answers: list[Answer], runs: int, n_jobs: int | None) -> Samples:
     """Log-likelihood ratios of fresh answers to all queries of a fit."""
     n_jobs = min(2, cpu_count()) if n_jobs is None else n_jobs
     jobs = _jobs(runs, n_jobs)
     # Threads: nearly all of the time goes to numpy and the operating system.
     tasks = [delayed(fresh_ratios)(answers, *job) for job in jobs]
-    return _joined(_run(tasks, n_jobs, verbose, prefer="threads"))
+    return _joined(_run(tasks, n_jobs, prefer="threads"))
 
 
 def samples_of_runs(
@@ -41,7 +39,6 @@ def samples_of_runs(
     runs: int,
     statistic: Callable[[Any], float] | None,
     n_jobs: int | None,
-    verbose: int,
 ) -> Samples:
     """Run a program on both of its data sets, over and over.
 
@@ -53,9 +50,9 @@ def samples_of_runs(
     jobs = _jobs(runs, n_jobs)
     if sees == "answers":
         tasks = [delayed(_ratios_of_fits)(program, *job) for job in jobs]
-        return _joined(_run(tasks, n_jobs, verbose))
+        return _joined(_run(tasks, n_jobs))
     tasks = [delayed(program.published)(*job, statistic) for job in jobs]
-    first, second = _joined(_run(tasks, n_jobs, verbose))
+    first, second = _joined(_run(tasks, n_jobs))
     if not first.size:
         raise ValueError(
             f"audit needs a statistic for {type(program.estimator).__name__}, which has published "
@@ -91,13 +88,10 @@ def _ratios_of_fits(program: Program, which: int, runs: int) -> np.ndarray:
     return out if which else -out
 
 
-def _run(
-    tasks: list[Any], n_jobs: int | None, verbose: int, prefer: str | None = None
-) -> list[np.ndarray]:
-    """Results of the tasks in their order; progress is printed by joblib if it is asked to."""
-    run = Parallel(n_jobs=n_jobs, verbose=verbose, prefer=prefer, return_as="generator")
-    done = run(tasks)
-    return [*(done if verbose else with_progress(done, len(tasks), "audit"))]
+def _run(tasks: list[Any], n_jobs: int | None, prefer: str | None = None) -> list[np.ndarray]:
+    """Results of the tasks in their order."""
+    done = Parallel(n_jobs=n_jobs, prefer=prefer, return_as="generator")(tasks)
+    return [*with_progress(done, len(tasks), "audit")]
 
 
 def _jobs(runs: int, n_jobs: int | None) -> list[tuple[int, int]]:

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from copy import copy
 from math import inf, isfinite, sqrt
 from numbers import Real
 from typing import Any
 
-from ..estimators.fit_history import same_setting
 from ..exceptions import warn_user
 from ..privacy.accounting import gdp
 from ..privacy.accounting.default_delta import nominal
-from ..problem.bandit_problem import BanditProblem, ContextBounds, CubeBounds, NormBounds
+from ..problem.bandit_problem import BanditProblem, ContextBounds
 from ..solvers import SOLVERS
 from ..solvers.streaming import StreamingSolver
 from ..validation import shown
@@ -79,9 +77,9 @@ def choose_bounds(bandit: Any, policy: Policy) -> ContextBounds:
     norm, entry = bandit.data_norm, bandit.feature_bound
     if policy.contexts == "entries":
         # The constant entry is as large as the others.
-        return CubeBounds(float(entry or norm), float(bandit.fit_intercept))
+        return ContextBounds(float(entry or norm), float(bandit.fit_intercept), entries=True)
     norm = norm or entry * sqrt(bandit.n_features_in_)
-    return NormBounds(float(norm), bandit.intercept_scaling * bandit.fit_intercept)
+    return ContextBounds(float(norm), bandit.intercept_scaling * bandit.fit_intercept)
 
 
 def given_bounds(reward_bounds: Any) -> tuple[float, float]:
@@ -117,22 +115,4 @@ def warn_if_hopeless(problem: BanditProblem) -> None:
             "contexts does much better than chance. Use fewer features or arms, more users, a "
             "larger epsilon, or policy='sparse' if few features matter.",
             UserWarning,
-        )
-
-
-def settings_of(bandit: Any) -> dict[str, Any]:
-    """Parameters by which a stream begins, and which hold for all of its epochs."""
-    given = bandit.get_params(deep=False).items()
-    return {name: copy(value) for name, value in given if name != "random_state"}
-
-
-def refuse_changes(bandit: Any, settings: dict[str, Any]) -> None:
-    """Refuse parameters that have changed since the stream began, by name."""
-    given = bandit.get_params(deep=False)
-    changed = [name for name, noted in settings.items() if not same_setting(given[name], noted)]
-    if changed:
-        raise ValueError(
-            f"{type(bandit).__name__}.partial_fit needs the parameters with which the stream "
-            f"began, got other values of {', '.join(changed)}: what was promised to users cannot "
-            "change. Set them back, or start another stream with a clone."
         )

@@ -13,14 +13,14 @@ import numpy as np
 from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
+from ..estimators.fit_history import FitHistory
 from ..exceptions import warn_user
 from ..privacy.accounting.calculus import Calculus, GaussianDP, ZeroConcentratedDP
 from ..privacy.accounting.default_delta import delta_for, nominal
 from ..privacy.accounting.ledger import PrivacySpent
 from ..privacy.adjacency import Adjacency, PrivacyUnit
+from ..privacy.bandit_sessions.arm_session import ArmSession, open_run
 from ..privacy.bandit_sessions.bandit_plans import Plan
-from ..privacy.bandit_sessions.base import ArmSession
-from ..privacy.bandit_sessions.session_factory import open_run
 from ..privacy.lock import ProcessGuard, locked, run_locked
 from ..privacy.oracle_factory import noise_for
 from ..privacy.randomness import SecretNoise, public_generator
@@ -30,7 +30,6 @@ from ..privacy.streams.visits import Visits, epsilon_of_share
 from ..problem.bandit_problem import BanditProblem
 from ..problem.losses import Logistic, Squared
 from ..reporting.budget_warnings import warn_of_promise, warn_of_rows
-from ..reporting.composition import ParallelComposition
 from ..reporting.open_budgets import BudgetedEstimator, Rollback, reservation_for
 from ..reporting.privacy_ledger import PrivacyLedger
 from ..reporting.receipts import Receipt, SpendBound
@@ -50,8 +49,6 @@ from .bandit_choices import (
     choose_policy,
     first_epoch,
     given_bounds,
-    refuse_changes,
-    settings_of,
     warn_if_hopeless,
 )
 from .policies import POLICIES, Policy
@@ -337,7 +334,7 @@ class DPContextualBandit(BudgetedEstimator):
         with Rollback(self):
             new = self._needs_new_run("partial_fit")
             if not new:
-                refuse_changes(self, self._settings)
+                self._progress.check_unchanged(self)
                 # Also under budgets that have been opened since it began.
                 reservation = reservation_for(self, goes_on=True)
                 reservation.reserve(self._session.claim, begins=True)
@@ -474,8 +471,8 @@ class DPContextualBandit(BudgetedEstimator):
                 )
             horizon = first_epoch(self)
         warn_of_promise(type(self).__name__, self.epsilon, self.delta_, horizon)
-        self._settings, self._adjacency = settings_of(self), Adjacency(self.adjacency)
-        self._epochs = ParallelComposition()
+        self._progress, self._adjacency = FitHistory(self), Adjacency(self.adjacency)
+        self._progress.streaming = True
         self._public_rng = public_generator(self.random_state)
         self._turn = self.n_seen_ = self.n_released_ = 0
         self.arms_ = self._labels.labels
@@ -494,7 +491,7 @@ class DPContextualBandit(BudgetedEstimator):
         Its budget is that of the run: epochs compose in parallel. It may go on from what those
         before it have released.
         """
-        goes_on = before is not None
+        goes_on, epochs = before is not None, self._progress.parts
         policy, problem, plan, epsilon = self._planned(horizon, at_once=at_once, goes_on=goes_on)
         if not at_once and self.horizon is None and not policy.anytime:
             raise ValueError(
@@ -510,19 +507,17 @@ class DPContextualBandit(BudgetedEstimator):
         stream.session, ledger = open_run(plan, problem, epsilon, stream.noise)
         if goes_on:
             memory = self._memory if type(policy) is type(self.policy_) else None
-            learned = policy.go_on(problem, self._rule, memory, self._epochs.stop)
+            learned = policy.go_on(problem, self._rule, memory, epochs.stop)
         else:
-            learned = policy.start(problem)
-            self._progress = StreamNote()
-        self._epochs = copy(self._epochs)
-        self._epochs.add(horizon, ledger)
+            learned = policy.start(problem), None
+        epochs.add(horizon, ledger)
         self._session, self._problem, self.policy_ = stream, problem, policy
         self._rule, self._memory = learned
-        several, most = self._epochs.several, int(self.max_visits)
-        events = self._epochs.events() if several else ledger.receipt()
+        several, most = epochs.several, int(self.max_visits)
+        events = epochs.events() if several else ledger.receipt()
         of_visit = Receipt(tuple(events), ledger.spent(), problem.adjacency)
         self.privacy_ledger_ = PrivacyLedger(of_visit.between(most).events)
-        self.privacy_spent_ = self._epochs.spent() if several else ledger.spent()
+        self.privacy_spent_ = epochs.spent() if several else ledger.spent()
         if most > 1 and not ledger.exact:
             together = plan.calculus.epsilon(most**2 * ledger.total, self.delta_)
             self.privacy_spent_ = PrivacySpent(min(self.epsilon, together), self.delta_)
@@ -588,7 +583,7 @@ class DPContextualBandit(BudgetedEstimator):
                 session = self._session.session
                 if session.room is None:
                     # As long as all epochs before it.
-                    self._open_epoch(self._epochs.stop, before=self._session)
+                    self._open_epoch(self._progress.parts.stop, before=self._session)
                     continue
                 stop = start + min(len(X) - start, session.room)
                 these = slice(start, stop)
@@ -709,13 +704,6 @@ class DPContextualBandit(BudgetedEstimator):
         # Sums, rows and noise stay behind.
         left = {"_session", "_public_rng", "_warned"}
         return {k: v for k, v in super().__getstate__().items() if k not in left}
-
-
-@dataclass
-class StreamNote:
-    """Note, in copies and pickles too, on whether the stream went into a checkpoint."""
-
-    secretive: bool = False
 
 
 @dataclass

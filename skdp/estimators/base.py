@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from inspect import signature
 from math import sqrt
-from numbers import Integral, Real
 from typing import Any, ClassVar, Self, final
 
 import numpy as np
-from sklearn.utils._param_validation import Interval
 
 from ..docstrings import complete
 from ..exceptions import BudgetWarning, warn_user
@@ -28,7 +25,8 @@ from ..privacy.sites.remote_rows import RemoteRows
 from ..problem.bounds import RowBounds
 from ..problem.column_bounds import ColumnBounds, ColumnScaling, by_index
 from ..problem.constraints import Constraint
-from ..problem.penalties import Tikhonov
+from ..problem.losses import Loss
+from ..problem.penalties import Penalty, Tikhonov
 from ..problem.problem import Problem
 from ..problem.sites import Sites
 from ..reporting.budget_warnings import warn_of_promise
@@ -42,8 +40,11 @@ from ..validation import (
     EXACT_SOLVERS,
     INFINITE,
     check_parameters,
+    count,
+    interval,
     one_of,
     refused_parameter,
+    shown,
 )
 from .announcements import Announcements, CallbackSupportMixin, with_callbacks
 from .fit_history import DISJOINT, EarlierModel, FitHistory
@@ -188,19 +189,21 @@ class PrivateLinearModel(DataOpener, PublishedModel, CallbackSupportMixin, Budge
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "epsilon": [Interval(Real, 1e-10, 1e9, closed="both"), INFINITE],
-        "delta": [None, Interval(Real, 0, 1, closed="left")],
+        "epsilon": [interval(1e-10, 1e9, "both"), INFINITE],
+        "delta": [None, interval(0, 1, "left")],
         "adjacency": [one_of(*(a.value for a in Adjacency))],
-        "max_weight": [Interval(Real, 1e-50, 1e50, closed="both")],
-        "data_norm": [None, Interval(Real, 1e-100, 1e100, closed="both")],
+        "max_weight": [interval(1e-50, 1e50, "both")],
+        "data_norm": [None, interval(1e-100, 1e100, "both")],
+        "alpha": [interval(0, None, "left")],
+        "positive": ["boolean"],
         "fit_intercept": ["boolean"],
-        "intercept_scaling": [Interval(Real, 1e-20, 1e20, closed="both")],
+        "intercept_scaling": [interval(1e-20, 1e20, "both")],
         "solver": solvers_but(),
         "constraint": [None, Constraint],
         "precondition": [None, one_of(*OPTIONS), Preconditioner],
-        "horizon": [None, Interval(Integral, 1, None, closed="left")],
+        "horizon": [None, count()],
         "buffer": ["boolean"],
-        "max_visits": [Interval(Integral, 1, None, closed="left")],
+        "max_visits": [count()],
         "warm_start": ["boolean", one_of(DISJOINT)],
         "verbose": ["verbose"],
         "random_state": ["random_state", np.random.Generator],
@@ -451,7 +454,9 @@ class PrivateLinearModel(DataOpener, PublishedModel, CallbackSupportMixin, Budge
         so others stand in. ``block`` says that the rows are a block of a stream, ``origin`` is the
         model to start from, and ``found`` are the bounds that an earlier part has paid for.
         """
-        outline = replace(self._outline(n_samples, sparse, weighted, found), sites=sites)
+        bounds = self._given_bounds(sparse) if found is None else found
+        kind: dict[str, Any] = {"sparse": sparse, "weighted": weighted, "sites": sites}
+        outline = self._stated(n_samples, bounds, **kind)
         return plan_fit(Case(self, outline, weighted, unit, origin, found, block))
 
     @final
@@ -466,38 +471,33 @@ class PrivateLinearModel(DataOpener, PublishedModel, CallbackSupportMixin, Budge
                 self.feature_names_in_ = np.array(names, dtype=object)
 
     @final
-    def _outline(
-        self, n_samples: int, sparse: bool, weighted: bool, found: RowBounds | None = None
-    ) -> Problem:
-        """The problem of so many rows, with stand-ins for bounds neither given nor found."""
-        bounds = self._given_bounds(sparse) if found is None else found
+    def _outline(self, n_samples: int, sparse: bool, weighted: bool) -> Problem:
+        """The problem of so many rows, with stand-ins for bounds that are not given."""
+        bounds = self._given_bounds(sparse)
         return self._stated(n_samples, bounds, sparse=sparse, weighted=weighted)
 
     @final
     def _stated(
-        self, n_samples: int, bounds: RowBounds, *, sparse: bool, weighted: bool
+        self, n_samples: int, bounds: RowBounds, *, sparse: bool, weighted: bool, **places: Any
     ) -> Problem:
-        """The problem to solve, for rows that have weights in units of ``max_weight`` or none."""
-        problem = self._problem(n_samples, bounds)
-        refuse(self, of_scaled_columns(self, problem))
-        penalty = problem.penalty
-        if bounds.scaling is not None and self._penalty_given:
-            # It is about coefficients of the features as they come.
-            penalty = Tikhonov.of(penalty, bounds.scaling.factor)
+        """The problem to solve, for rows that have weights in units of ``max_weight`` or none.
+
+        ``places`` are facts of the problem about where rows lie, and how many there are.
+        """
+        loss, penalty, constraint = self._objective(n_samples, bounds)
+        if bounds.scaling is not None:
+            refuse(self, of_scaled_columns(self, penalty, constraint))
+            if self._penalty_given:
+                # It is about coefficients of the features as they come.
+                penalty = Tikhonov.of(penalty, bounds.scaling.factor)
         if not self._penalty_given and bounds.data_norm < 1:
             # It is there for the noise, which is in proportion to the length of the rows.
             penalty = penalty.scaled(bounds.data_norm**2)
         if weighted and not self._penalty_beside_mean:
             penalty = penalty.scaled(1.0 / float(self.max_weight))
-        return replace(problem, sparse=sparse, penalty=penalty)
-
-    @final
-    def _given_scaling(self, sparse: bool) -> ColumnScaling | None:
-        """Scale of the features by bounds that are known, if any are."""
-        if self.data_bounds is None:
-            return None
-        refuse(self, of_bounds(self))
-        return ColumnScaling.of_bounds(self._known_ranges(), sparse=sparse)
+        sizes, weights = (n_samples, self.n_features_in_), self._weights()
+        kind: dict[str, Any] = {"sparse": sparse, "class_weight": weights, **places}
+        return Problem(loss, *sizes, bounds, penalty=penalty, constraint=constraint, **kind)
 
     @final
     def _known_ranges(self) -> ColumnBounds:
@@ -528,13 +528,6 @@ class PrivateLinearModel(DataOpener, PublishedModel, CallbackSupportMixin, Budge
         known = by_index(f"{type(self).__name__} needs data_bounds", self.data_bounds, d, names)
         return tuple(j for j in range(d) if known.get(j) is None)
 
-    @property
-    @final
-    def _names_unknown_columns(self) -> bool:
-        """True if parameters name all columns whose ranges are to be found, by None."""
-        given = self.data_bounds
-        return isinstance(given, Mapping) and len(given) == self.n_features_in_
-
     @final
     def _in_words(self, columns: tuple[int, ...]) -> str:
         """Names of columns, or their indices, the first ones of many."""
@@ -545,9 +538,12 @@ class PrivateLinearModel(DataOpener, PublishedModel, CallbackSupportMixin, Budge
 
     def _given_bounds(self, sparse: bool) -> RowBounds:
         """The bounds that parameters give, 1 and (-1, 1) standing in for those they do not."""
-        scaling = self._given_scaling(sparse)
-        # All rows on that scale are within.
-        norm = self._known_norm or 1.0 if scaling is None else sqrt(self.n_features_in_)
+        scaling, norm = None, self._known_norm or 1.0
+        if self.data_bounds is not None:
+            refuse(self, of_bounds(self))
+            scaling = ColumnScaling.of_bounds(self._known_ranges(), sparse=sparse)
+            # All rows on that scale are within.
+            norm = sqrt(self.n_features_in_)
         return RowBounds(norm, self._intercept_value(norm), scaling=scaling)
 
     @property
@@ -630,13 +626,21 @@ class PrivateLinearModel(DataOpener, PublishedModel, CallbackSupportMixin, Budge
         ``first`` says that the model has seen no row before.
         """
 
-    @abstractmethod
     def _tell_classes(self, classes: Any) -> None:
         """Set the classes for a plan that is made before there are labels, where there are any."""
+        if classes is not None:
+            raise ValueError(
+                f"plan needs classes=None for {type(self).__name__}, which is a regressor, got "
+                f"{shown(classes)}."
+            )
+
+    def _weights(self) -> tuple[float, ...] | None:
+        """Weights of classes that parameters give, where there are any."""
+        return None
 
     @abstractmethod
-    def _problem(self, n_samples: int, bounds: RowBounds) -> Problem:
-        """The problem to solve, a function of parameters and public bounds."""
+    def _objective(self, n_samples: int, bounds: RowBounds) -> tuple[Loss, Penalty, Constraint]:
+        """Loss, penalty and feasible set of the problem, by parameters and public bounds."""
 
     @abstractmethod
     def _publish(self, problem: Problem, solution: Solution, dtype: np.dtype) -> None:

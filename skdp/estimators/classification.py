@@ -20,18 +20,18 @@ from ..privacy.rows.dask_rows import is_collection
 from ..privacy.rows.reading import redacted, strict_checks
 from ..privacy.rows.targets import ClassEncoder, checked_classes
 from ..problem.bounds import RowBounds
-from ..problem.constraints import Unconstrained
+from ..problem.constraints import Constraint, Unconstrained
 from ..problem.losses import Loss
-from ..problem.penalties import ElasticNet
+from ..problem.penalties import ElasticNet, Penalty
 from ..problem.problem import Problem
 from ..solvers import SOLVERS, Solution
 from ..solvers.defaults import DefaultPenalty as tuned
 from ..solvers.preconditioning import balancing_offset
-from ..validation import one_of, shown
+from ..validation import interval, one_of, shown
 from .base import PrivateLinearModel
 from .partial_fit import advance
 from .publishing import PublishedModel
-from .refusals import of_class_weight, of_classes, refuse
+from .refusals import of_classes, refuse
 from .solver_choice import planned_mu
 
 
@@ -79,6 +79,7 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **PrivateLinearModel._parameter_constraints,
+        "C": [None, interval(0, None, "right")],
         "classes": [None, "array-like"],
         "class_weight": [None, dict, one_of("balanced")],
     }
@@ -180,11 +181,11 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
     def _encoder_of_stream(
         self, classes: Any, *, first: bool
     ) -> Callable[[np.ndarray], np.ndarray]:
-        given = None if classes is None else checked_classes(type(self).__name__, classes)
+        name = type(self).__name__
+        given = None if classes is None else checked_classes(name, classes)
         known = given if first else self.classes_
         if first and self.classes is not None:
-            known = checked_classes(type(self).__name__, self.classes)
-        name = type(self).__name__
+            known = checked_classes(name, self.classes)
         if known is None:
             raise ValueError(
                 f"classes must be passed on the first call to partial_fit: {name} needs "
@@ -198,8 +199,7 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
             )
         if first:
             self._read_classes = False
-            self._settle(known)
-        return self._encoder(known)
+        return self._settle(known)
 
     @final
     def _prepare_targets(self, y: np.ndarray | None) -> Callable[[np.ndarray], np.ndarray]:
@@ -208,7 +208,7 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
         # out where the encoder says all that is needed.
         self._read_classes = self.classes is None
         if self.classes is not None:
-            classes = checked_classes(type(self).__name__, self.classes)
+            classes = checked_classes(name, self.classes)
         elif y is None:
             raise ValueError(
                 f"{name} needs classes=[...] when it is fitted from Chunks or DaskSites."
@@ -221,14 +221,14 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
                 PrivacyLeakWarning,
             )
             classes = redacted(np.unique, y)
-        self._settle(classes)
-        return self._encoder(classes)
+        return self._settle(classes)
 
     @final
-    def _settle(self, classes: np.ndarray) -> None:
+    def _settle(self, classes: np.ndarray) -> ClassEncoder:
+        """Set the classes, if parameters allow them, and return what encodes them."""
         refuse(self, of_classes(self, classes))
-        refuse(self, of_class_weight(self, classes))
         self.classes_ = classes
+        return ClassEncoder(type(self).__name__, classes)
 
     @property
     @final
@@ -242,10 +242,6 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
         """Class of the solver; None while ``'auto'`` has to choose it."""
         solver = self._batch_solver
         return SOLVERS.get(solver) if isinstance(solver, str) else type(solver)
-
-    @final
-    def _encoder(self, classes: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
-        return ClassEncoder(type(self).__name__, classes)
 
     @final
     def _weights(self) -> tuple[float, ...] | None:
@@ -275,16 +271,10 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
         """Loss for this number of classes."""
 
     @final
-    def _problem(self, n_samples: int, bounds: RowBounds) -> Problem:
-        return Problem(
-            loss=self._loss_of(self.classes_.size),
-            n_samples=n_samples,
-            n_features=self.n_features_in_,
-            bounds=bounds,
-            class_weight=self._weights(),
-            penalty=ElasticNet(self._strength(n_samples), self._l1_share),
-            constraint=Unconstrained() if self.constraint is None else self.constraint,
-        )
+    def _objective(self, n_samples: int, bounds: RowBounds) -> tuple[Loss, Penalty, Constraint]:
+        penalty = ElasticNet(self._strength(n_samples), self._l1_share)
+        constraint = Unconstrained() if self.constraint is None else self.constraint
+        return self._loss_of(self.classes_.size), penalty, constraint
 
     @property
     @abstractmethod

@@ -365,13 +365,14 @@ def _made(
 ) -> FitPlan:
     """The plan of stages, with the public facts of the problem and the budget."""
     model, problem = case.model, case.problem
-    classes = case.classifies and not problem.loss.of_times
+    classes, tabular = case.classifies and not problem.loss.of_times, problem.loss.vector_targets
     return FitPlan(
         estimator=type(model).__name__,
         n_samples=problem.n_samples,
         n_features=problem.n_features,
         n_classes=max(2, problem.loss.n_scores) if classes else None,
-        n_targets=None if case.classifies else _targets_of(problem),
+        # Several quantiles of one target are one.
+        n_targets=None if case.classifies else problem.loss.n_scores if tabular else 1,
         sparse=problem.sparse,
         weighted=case.weighted,
         n_sites=None if problem.sites is None else problem.sites.n_sites,
@@ -385,13 +386,8 @@ def _made(
         from_model=case.origin is not None,
         scaled=scaled or problem.bounds.scaling is not None,
         assumption=assumption,
-        counts=case.counts,
+        counts=problem.loss.log_means,
     )
-
-
-def _targets_of(problem: Problem) -> int:
-    """Number of targets of a row in a regression; several quantiles of one target are one."""
-    return problem.loss.n_scores if problem.loss.vector_targets else 1
 
 
 @overload

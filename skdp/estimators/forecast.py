@@ -251,10 +251,6 @@ class Plan:
         return REGIMES[self._better]
 
     @property
-    def _adds_to_errors(self) -> bool:
-        return self.n_classes is None and self.n_informative is None
-
-    @property
     def _to_find_targets(self) -> float:
         """Rows times mu below which the bound for targets is missing; 0 if there is one."""
         return tuned.FINDS_TARGETS if self.unknown_targets else 0.0
@@ -265,7 +261,10 @@ class Plan:
     def _loss(self, n: float, d: float, epsilon: float) -> float:
         """Expected loss for other sizes."""
         noise = self._noise(n, d, epsilon)
-        kept = exp(-(noise + noise**2 / 2 if self._adds_to_errors else noise))
+        if self.n_classes is None and self.n_informative is None:
+            # It adds to the squared errors.
+            noise += noise**2 / 2
+        kept = exp(-noise)
         return 1 - kept * (1 - self._hidden(n, epsilon))
 
     def _hidden(self, n: float, epsilon: float) -> float:

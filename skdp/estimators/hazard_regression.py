@@ -5,25 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from numbers import Real
 from typing import Any, ClassVar, NoReturn, final
 
 import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.linear_model import LinearRegression
-from sklearn.utils._param_validation import Interval
 from sklearn.utils.validation import check_is_fitted, check_non_negative, column_or_1d
 
 from ..privacy.rows.reading import redacted, strict_checks
 from ..privacy.rows.targets import as_numbers, signed_times
 from ..problem.bounds import RowBounds
-from ..problem.losses import Hazard
-from ..problem.penalties import L2
+from ..problem.constraints import Constraint, Unconstrained
+from ..problem.losses import Hazard, Loss
+from ..problem.penalties import L2, Penalty
 from ..problem.problem import Problem
 from ..solvers import Solution, Solver
 from ..solvers.defaults import DefaultPenalty as tuned
 from ..solvers.preconditioning import Preconditioner
-from ..validation import REGRESSORS, keep_parameters, numbers_in, shown, with_advice
+from ..validation import REGRESSORS, interval, keep_parameters, numbers_in, shown, with_advice
 from .base import PrivateLinearModel, solvers_but
 from .concordance import concordance
 from .inference import WithInference
@@ -144,10 +143,10 @@ class DPHazardRegressor(WithInference, RegressorMixin, PrivateLinearModel):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **PrivateLinearModel._parameter_constraints,
-        "delta": [None, Interval(Real, 0, 1, closed="neither")],
-        "alpha": [None, Interval(Real, 0, None, closed="left")],
+        "delta": [None, interval(0, 1, "neither")],
+        "alpha": [None, interval(0, None, "left")],
         "times": [None, "array-like"],
-        "max_time": [None, Interval(Real, 1e-50, 1e50, closed="both")],
+        "max_time": [None, interval(1e-50, 1e50, "both")],
         "solver": solvers_but(
             *("adassp", "blocks", "dda", "dual_averaging", "frank_wolfe", "ftrl"),
             *(
@@ -317,33 +316,19 @@ class DPHazardRegressor(WithInference, RegressorMixin, PrivateLinearModel):
         return signed_times(type(self).__name__, y)
 
     def _prepare_targets(self, y: np.ndarray | None) -> Callable[[np.ndarray], np.ndarray]:
-        del y
         self._cut_points()
         return partial(as_numbers, type(self).__name__)
 
     def _encoder_of_stream(self, classes: Any, *, first: bool) -> NoReturn:
         raise NotImplementedError(f"{type(self).__name__} takes no streams.")
 
-    def _tell_classes(self, classes: Any) -> None:
-        if classes is not None:
-            raise ValueError(
-                f"plan needs classes=None for {type(self).__name__}, whose targets are times, got "
-                f"{shown(classes)}."
-            )
-
     @property
     def _penalty_given(self) -> bool:
         return self.alpha is not None
 
-    def _problem(self, n_samples: int, bounds: RowBounds) -> Problem:
+    def _objective(self, n_samples: int, bounds: RowBounds) -> tuple[Loss, Penalty, Constraint]:
         # A stand-in for the baseline, until it is found.
-        return Problem(
-            loss=Hazard((1.0,), (1.0,)),
-            n_samples=n_samples,
-            n_features=self.n_features_in_,
-            bounds=bounds,
-            penalty=L2(self._strength(n_samples)),
-        )
+        return Hazard((1.0,), (1.0,)), L2(self._strength(n_samples)), Unconstrained()
 
     def _strength(self, n_samples: int) -> float:
         """Strength of the penalty: alpha / n, by default no stronger than noise asks for."""

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.utils._param_validation import Interval
 
 from ..problem.bounds import RowBounds
-from ..problem.constraints import NonNegative, Unconstrained
-from ..problem.losses import Squared
-from ..problem.penalties import L1
-from ..problem.problem import Problem
+from ..problem.constraints import Constraint, NonNegative, Unconstrained
+from ..problem.losses import Loss, Squared
+from ..problem.penalties import L1, Penalty
 from ..solvers import Solver
-from ..validation import REGRESSORS, keep_parameters, with_advice
+from ..validation import REGRESSORS, interval, keep_parameters, with_advice
 from .base import solvers_but
 from .regression import PrivateLinearRegressor
 
@@ -101,9 +98,7 @@ class DPLassoRegressor(PrivateLinearRegressor):
     _may_select: ClassVar[bool] = True
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **PrivateLinearRegressor._parameter_constraints,
-        "alpha": [Interval(Real, 0, None, closed="left")],
-        "positive": ["boolean"],
-        "feature_bound": [None, Interval(Real, 1e-100, 1e100, closed="both")],
+        "feature_bound": [None, interval(1e-100, 1e100, "both")],
         "solver": solvers_but(
             *(
                 "adassp",
@@ -154,15 +149,9 @@ class DPLassoRegressor(PrivateLinearRegressor):
         coef = self.coef_
         return sp.csr_array(coef if sp.issparse(coef) else np.atleast_2d(coef))
 
-    def _problem(self, n_samples: int, bounds: RowBounds) -> Problem:
+    def _objective(self, n_samples: int, bounds: RowBounds) -> tuple[Loss, Penalty, Constraint]:
         # Solvers work with targets, hence with coefficients, in units of half the width of the
         # target bounds. The squared loss shrinks with the square of the unit, the penalty with it.
         assert bounds.target is not None
-        return Problem(
-            loss=Squared(),
-            n_samples=n_samples,
-            n_features=self.n_features_in_,
-            bounds=bounds,
-            penalty=L1(self.alpha / bounds.target.half_width),
-            constraint=NonNegative() if self.positive else Unconstrained(),
-        )
+        penalty = L1(self.alpha / bounds.target.half_width)
+        return Squared(), penalty, NonNegative() if self.positive else Unconstrained()

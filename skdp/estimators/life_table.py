@@ -113,10 +113,6 @@ class LifeTable:
         reached = np.cumsum(events) / events.sum()
         ends = np.unique(np.searchsorted(reached, np.arange(1, K) / K))
         ends = np.union1d(ends[ends < last - 1], [last - 1])
-        return self._joined(ends)
-
-    def _joined(self, ends: np.ndarray) -> LifeTable:
-        """The table with periods that end where some of these do, at the places ``ends``."""
         events, exits, at_ends, squares = (
             np.diff(np.concatenate([[0.0], np.cumsum(column)[ends]]))
             for column in (self.events, self.exits, self.at_ends, self.noise**2)

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from numbers import Real
 from typing import Any, ClassVar
-
-import numpy as np
-from sklearn.utils._param_validation import Interval
 
 from ..problem.bounds import RowBounds, TargetBounds
 from ..problem.constraints import Constraint, NonNegative, Unconstrained
 from ..problem.losses import Huber, Loss, MultiTarget, Squared
-from ..problem.penalties import L2
-from ..problem.problem import Problem
+from ..problem.penalties import L2, Penalty
 from ..solvers import Solver
 from ..solvers.preconditioning.iterative_whitening import IterativeWhitening
 from ..validation import PAIRS, REGRESSORS, keep_parameters, one_of, shown, with_advice
@@ -106,12 +101,10 @@ class DPLinearRegression(WithInference, PrivateLinearRegressor):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **PrivateLinearRegressor._parameter_constraints,
         "target_bounds": [None, PAIRS],
-        "alpha": [Interval(Real, 0, None, closed="left")],
         "loss": [one_of("huber", "squared"), Loss],
         "solver": solvers_but(
             "dual_averaging", "objective_perturbation", "preconditioned_gd", "quantile_gd"
         ),
-        "positive": ["boolean"],
     }
 
     alpha: float
@@ -147,21 +140,21 @@ class DPLinearRegression(WithInference, PrivateLinearRegressor):
     ) -> None:
         keep_parameters(self, locals())
 
-    def _problem(self, n_samples: int, bounds: RowBounds) -> Problem:
+    def _objective(self, n_samples: int, bounds: RowBounds) -> tuple[Loss, Penalty, Constraint]:
         # Solvers work with targets in units of half the width of their bounds.
         assert bounds.target is not None
-        return Problem(
-            loss=self._loss(),
-            n_samples=n_samples,
-            n_features=self.n_features_in_,
-            bounds=bounds,
-            penalty=L2(self.alpha / n_samples),
-            constraint=self._scaled_constraint(bounds.target),
-        )
+        return self._loss(), L2(self.alpha / n_samples), self._scaled_constraint(bounds.target)
 
     def _scaled_constraint(self, target: TargetBounds) -> Constraint:
         """The constraint in units of half the width of the target bounds."""
-        constraint = self._feasible()
+        if self.positive and self.constraint is not None:
+            raise ValueError(
+                f"{type(self).__name__} needs constraint=None with positive=True, got "
+                f"{shown(self.constraint)}. Pass one of them."
+            )
+        constraint = Unconstrained() if self.constraint is None else self.constraint
+        if self.positive:
+            constraint = NonNegative()
         if target.n_targets == 1:
             return constraint.scaled(1 / target.half_width)
         if not (constraint.cone and constraint.separable):
@@ -172,26 +165,10 @@ class DPLinearRegression(WithInference, PrivateLinearRegressor):
             )
         return constraint
 
-    def _feasible(self) -> Constraint:
-        if self.positive and self.constraint is not None:
-            raise ValueError(
-                f"{type(self).__name__} needs constraint=None with positive=True, got "
-                f"{shown(self.constraint)}. Pass one of them."
-            )
-        if self.positive:
-            return NonNegative()
-        return Unconstrained() if self.constraint is None else self.constraint
-
     def _loss(self) -> Loss:
         named: dict[str, Loss] = {"squared": Squared(), "huber": Huber()}
         loss = named[self.loss] if isinstance(self.loss, str) else self.loss
-        usable = loss.n_scores == 1
-        if usable:
-            try:
-                loss.check_targets(np.array([-1.0, 0.5, 1.0]))
-            except ValueError:
-                usable = False
-        if not usable:
+        if not (loss.n_scores == 1 and loss.takes(-1.0, 0.5, 1.0)):
             raise ValueError(
                 f"{type(self).__name__} needs a loss for numeric targets with one score a row, "
                 f"got {type(loss).__name__}; pass one such as Squared() or Huber()."

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from copy import copy
-from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import log_expit, log_softmax
 from sklearn.linear_model import LogisticRegression
-from sklearn.utils._param_validation import Interval
 
 from ..docstrings import documented_like
 from ..privacy.rows.dask_results import lazily
@@ -19,7 +17,7 @@ from ..problem.constraints import Constraint
 from ..problem.losses import Logistic, Loss, Softmax
 from ..solvers import Solver
 from ..solvers.preconditioning import Preconditioner
-from ..validation import CLASSIFIERS, keep_parameters, with_advice
+from ..validation import CLASSIFIERS, interval, keep_parameters, with_advice
 from .base import solvers_but
 from .classification import PrivateLinearClassifier
 from .inference import WithInference
@@ -101,8 +99,7 @@ class DPLogisticRegression(WithInference, PrivateLinearClassifier):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **PrivateLinearClassifier._parameter_constraints,
-        "C": [None, Interval(Real, 0, None, closed="right")],
-        "l1_ratio": [Interval(Real, 0, 1, closed="both")],
+        "l1_ratio": [interval(0, 1, "both")],
         "solver": solvers_but("adassp", "quantile_gd", "screening", "tracked_gd"),
     }
 

@@ -460,18 +460,9 @@ class BlockSession(Session):
 
     def feed(self, model: PrivateLinearModel, call: Call) -> None:
         """Keep the rows of one call, and fit the blocks that they fill, in order."""
-        n_samples, taken = call.n_samples, 0
-        if self._seen + n_samples > self._cut:
-            call = call.shuffled(self.noise)
-        while taken < n_samples:
-            # A call that was interrupted may have left a block that is full.
-            if self._seen == self._cut:
-                self._close(model)
-            stop = min(n_samples, taken + self._cut - self._seen)
-            part = call.part(taken, stop)
-            self._seen += stop - taken
-            model._progress.seen += stop - taken
-            taken = stop
+        for part in call.pieces(lambda: self._room(model), self.noise):
+            self._seen += part.n_samples
+            model._progress.seen += part.n_samples
             if self._buffer is None:
                 n_features, expected = part.rows.n_features, self._cut - self._start
                 self._buffer = RowBuffer(n_features, self._sparse, expected)
@@ -479,8 +470,13 @@ class BlockSession(Session):
             del self._labels[self._buffer.n_samples :]
             self._labels += part.row_labels()
             self._buffer.append(part.rows)
+        self._room(model)
+
+    def _room(self, model: PrivateLinearModel) -> int:
+        """Number of rows until the block is full; one that is, is fitted first."""
         if self._seen == self._cut:
             self._close(model)
+        return self._cut - self._seen
 
     def _close(self, model: PrivateLinearModel) -> None:
         # Whatever happens now, these rows are not asked about again.
@@ -532,7 +528,7 @@ class StreamingSession(Session):
         # Paid for, before the first row.
         paid = ledger, plan.adjacency, self.noise
         of_rows = model.horizon, stated, visits
-        self._stream = Stream(problem, solver, *paid, self.public_rng, *of_rows)
+        self._stream = Stream(problem, solver, *paid, *of_rows)
         self._plan, self._problem = plan, problem
         self._latest: Solution | None = None
         self._receipts = 0

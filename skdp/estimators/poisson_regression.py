@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from numbers import Real
 from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import xlogy
 from sklearn.linear_model import PoissonRegressor
 from sklearn.metrics import d2_tweedie_score
-from sklearn.utils._param_validation import Interval
 
 from ..privacy.rows.targets import as_counts
 from ..problem.bounds import CountBounds, RowBounds
 from ..problem.constraints import Constraint, Unconstrained
-from ..problem.losses import Poisson
-from ..problem.penalties import L2
-from ..problem.problem import Problem
+from ..problem.losses import Loss, Poisson
+from ..problem.penalties import L2, Penalty
 from ..solvers import Solver
 from ..solvers.preconditioning import OPTIONS, Preconditioner
-from ..validation import PAIR, REGRESSORS, keep_parameters, one_of, with_advice
+from ..validation import PAIR, REGRESSORS, interval, keep_parameters, one_of, with_advice
 from .base import solvers_but
 from .inference import WithInference
 from .regression import PrivateLinearRegressor
@@ -110,8 +107,7 @@ class DPPoissonRegressor(WithInference, PrivateLinearRegressor):
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **PrivateLinearRegressor._parameter_constraints,
         "target_bounds": [None, PAIR],
-        "delta": [None, Interval(Real, 0, 1, closed="neither")],
-        "alpha": [Interval(Real, 0, None, closed="left")],
+        "delta": [None, interval(0, 1, "neither")],
         "precondition": [None, one_of(*OPTIONS), Preconditioner],
         "solver": solvers_but(
             *("adassp", "dual_averaging", "objective_perturbation", "quantile_gd"),
@@ -152,18 +148,11 @@ class DPPoissonRegressor(WithInference, PrivateLinearRegressor):
         # Positive and finite, as deviances need them, whatever noise has made of so few rows.
         return np.asarray(np.exp(np.clip(scores, -_FARTHEST, _FARTHEST)))
 
-    def _problem(self, n_samples: int, bounds: RowBounds) -> Problem:
-        target = bounds.target
-        assert isinstance(target, CountBounds)
-        return Problem(
-            loss=Poisson(),
-            n_samples=n_samples,
-            n_features=self.n_features_in_,
-            bounds=bounds,
-            # Beside a loss in units of the cap.
-            penalty=L2(self.alpha / target.cap),
-            constraint=Unconstrained() if self.constraint is None else self.constraint,
-        )
+    def _objective(self, n_samples: int, bounds: RowBounds) -> tuple[Loss, Penalty, Constraint]:
+        assert isinstance(bounds.target, CountBounds)
+        constraint = Unconstrained() if self.constraint is None else self.constraint
+        # The penalty stands beside a loss in units of the cap.
+        return Poisson(), L2(self.alpha / bounds.target.cap), constraint
 
     @staticmethod
     def _read_targets(name: str, y: np.ndarray) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from math import inf
 from numbers import Real
 from typing import Any, ClassVar
@@ -9,17 +10,16 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.linear_model import LinearRegression, QuantileRegressor
 from sklearn.metrics import d2_pinball_score
-from sklearn.utils._param_validation import Interval
 
 from ..privacy.rows.dask_rows import is_collection
 from ..privacy.rows.reading import redacted, strict_checks
 from ..problem.bounds import RowBounds
-from ..problem.losses import Pinball
-from ..problem.penalties import L1, NoPenalty
-from ..problem.problem import Problem
+from ..problem.constraints import Constraint, Unconstrained
+from ..problem.losses import Loss, Pinball
+from ..problem.penalties import L1, NoPenalty, Penalty
 from ..solvers import Solver
 from ..solvers.preconditioning.iterative_whitening import IterativeWhitening
-from ..validation import REGRESSORS, keep_parameters, shown, with_advice
+from ..validation import REGRESSORS, interval, keep_parameters, shown, with_advice
 from .base import solvers_but
 from .regression import PrivateLinearRegressor
 from .sklearn_export import clipped_regressor
@@ -109,9 +109,8 @@ class DPQuantileRegressor(PrivateLinearRegressor):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **PrivateLinearRegressor._parameter_constraints,
-        "quantile": [Interval(Real, 0, 1, closed="neither"), "array-like"],
-        "delta": [None, Interval(Real, 0, 1, closed="neither")],
-        "alpha": [Interval(Real, 0, None, closed="left")],
+        "quantile": [interval(0, 1, "neither"), "array-like"],
+        "delta": [None, interval(0, 1, "neither")],
         "solver": solvers_but(
             *("accmd", "adassp", "dual_averaging", "frank_wolfe"),
             *("objective_perturbation", "one_step", "preconditioned_gd", "screening", "spider"),
@@ -172,9 +171,10 @@ class DPQuantileRegressor(PrivateLinearRegressor):
         """
         # Apart, because predictions refuse rows in words of their own.
         columns = np.asarray(self.predict(X)).reshape(-1, len(self._quantiles)).T
-        given = np.asarray(y) if is_collection(y) else y, sample_weight
+        y = np.asarray(y) if is_collection(y) else y
+        saved = partial(redacted, d2_pinball_score, y, sample_weight=sample_weight)
         each = zip(self._quantiles, columns, strict=True)
-        return float(np.mean([redacted(_saved, q, z, *given) for q, z in each]))
+        return float(np.mean([saved(z, alpha=q) for q, z in each]))
 
     @property
     def _quantiles(self) -> tuple[float, ...]:
@@ -216,17 +216,7 @@ class DPQuantileRegressor(PrivateLinearRegressor):
         ends = self.target_bounds_ if self.clip_predictions else (-inf, inf)
         return clipped_regressor(plain, *ends, in_order=not one)
 
-    def _problem(self, n_samples: int, bounds: RowBounds) -> Problem:
+    def _objective(self, n_samples: int, bounds: RowBounds) -> tuple[Loss, Penalty, Constraint]:
         # The loss is in proportion to the unit of targets, as are coefficients and the penalty.
-        return Problem(
-            loss=Pinball(self._quantiles),
-            n_samples=n_samples,
-            n_features=self.n_features_in_,
-            bounds=bounds,
-            penalty=L1(self.alpha) if self.alpha else NoPenalty(),
-        )
-
-
-def _saved(q: float, predicted: np.ndarray, y: np.ndarray, sample_weight: Any) -> float:
-    """Share of the pinball loss of a constant quantile that predictions save."""
-    return float(d2_pinball_score(y, predicted, sample_weight=sample_weight, alpha=q))
+        penalty = L1(self.alpha) if self.alpha else NoPenalty()
+        return Pinball(self._quantiles), penalty, Unconstrained()

@@ -18,7 +18,8 @@ from ..privacy.adjacency import PrivacyUnit
 from ..privacy.rows.base import ResidentRows, RowStore
 from ..privacy.rows.dask_rows import DaskRows
 from ..privacy.sites.remote_rows import RemoteRows
-from ..problem.problem import Problem
+from ..problem.constraints import Constraint
+from ..problem.penalties import Penalty
 from ..solvers import Solver
 from ..validation import shown
 
@@ -104,7 +105,7 @@ def of_sites(sites: Any, rows: RowStore) -> Iterator[str]:
 
 
 def of_classes(model: Any, classes: np.ndarray) -> Iterator[str]:
-    """Classes that are too few, or too many for the solver."""
+    """Classes that are too few or too many for the solver, and weights of others, or none."""
     if classes.size < 2:
         count = "1 class" if classes.size else "none"
         yield f"needs at least 2 classes, got {count}. Pass classes=[...]."
@@ -114,10 +115,6 @@ def of_classes(model: Any, classes: np.ndarray) -> Iterator[str]:
             "classification is supported. Use the solver 'gd', or one model for each class "
             "(OneVsRestClassifier) within a share of the budget."
         )
-
-
-def of_class_weight(model: Any, classes: np.ndarray) -> Iterator[str]:
-    """Weights of classes that are not there, or no weights."""
     weights = model.class_weight if isinstance(model.class_weight, dict) else {}
     if unknown := tuple(label for label in weights if not np.any(classes == label)):
         yield f"needs class_weight for labels in classes, got {shown(unknown)}."
@@ -137,11 +134,11 @@ def of_bounds(model: Any) -> Iterator[str]:
         )
 
 
-def of_scaled_columns(model: Any, problem: Problem) -> Iterator[str]:
-    """Penalties and constraints in other units than the user's."""
-    if problem.bounds.scaling is not None and problem.tied_to_coordinates:
+def of_scaled_columns(model: Any, penalty: Penalty, constraint: Constraint) -> Iterator[str]:
+    """Penalties and constraints beside columns in other units than the user's."""
+    if not (penalty.quadratic and constraint.whole_space):
         given = {"constraint": model.constraint, "positive": getattr(model, "positive", False)}
-        if problem.penalty.selects:
+        if penalty.selects:
             given |= {of: getattr(model, of, None) for of in ("alpha", "l1_ratio", "penalty")}
         asked = [f"{of}={shown(value)}" for of, value in given.items() if value]
         yield (

@@ -264,14 +264,6 @@ class PrivateLinearRegressor(RegressorMixin, PrivateLinearModel, ABC):
         return LinearRegression()
 
     @final
-    def _tell_classes(self, classes: Any) -> None:
-        if classes is not None:
-            raise ValueError(
-                f"plan needs classes=None for {type(self).__name__}, which is a regressor, got "
-                f"{shown(classes)}."
-            )
-
-    @final
     def _publish(self, problem: Problem, solution: Solution, dtype: np.dtype) -> None:
         target = problem.bounds.target
         assert target is not None

@@ -8,6 +8,7 @@ answers is decided while it runs. A new kind of release is a class here and its 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import ceil, isinf, sqrt
@@ -167,11 +168,6 @@ class Case:
         return self.problem.bounds.target is None
 
     @property
-    def counts(self) -> bool:
-        """True if targets are counts or rates, whose means have a log link."""
-        return self.problem.loss.log_means
-
-    @property
     def evidence_of_targets(self) -> float:
         """Number of rows times mu, of which each of several targets has a part."""
         target = self.problem.bounds.target
@@ -226,11 +222,14 @@ class FitState:
         """The problem; it is stated once all bounds are there."""
         if self._problem is None:
             plan, n, rows = self.plan, self.n_samples, self.plan.n_samples
-            kind = {"sparse": plan.sparse, "weighted": plan.weighted}
-            stated = self.model._stated(n, self.bounds, **kind)
-            actual = None if n == rows else rows
-            self._problem = replace(
-                stated, sites=self.sites, actual_rows=actual, whole_units=self.whole_units
+            self._problem = self.model._stated(
+                n,
+                self.bounds,
+                sparse=plan.sparse,
+                weighted=plan.weighted,
+                sites=self.sites,
+                whole_units=self.whole_units,
+                actual_rows=None if n == rows else rows,
             )
             if self.origin is not None:
                 start = self.origin.start(self._problem)
@@ -352,7 +351,9 @@ class ColumnRanges(Stage):
         many = problem.wide or problem.sites is not None
         if problem.tied_to_coordinates or (many and problem.bounds.scaling is None):
             return None
-        codes, whole = not model._names_unknown_columns, Budget(case.mu**2)
+        given, whole = model.data_bounds, Budget(case.mu**2)
+        # Unless parameters name all columns whose ranges are to be found, by None.
+        codes = not (isinstance(given, Mapping) and len(given) == model.n_features_in_)
         sizes = case.sample or problem.n_actual, voting(len(columns), codes=codes)
         share = share_of_ranges(case.adjacency, whole, *sizes)
         evidence = evidence_of(case.adjacency, whole.fraction(share), *sizes)
@@ -453,7 +454,7 @@ class TargetCheck(Stage):
         if not given or case.found is not None or not case.central or case.asked != "auto":
             return None
         # Most counts are far below their cap.
-        if case.counts:
+        if case.problem.loss.log_means:
             return None
         return cls(tuned.CHECK_SHARE) if case.evidence_of_targets >= tuned.CHECK_EVIDENCE else None
 
@@ -588,11 +589,11 @@ class TargetMean(Stage):
         problem = case.asked_first
         of_means = not case.classifies and not problem.loss.quantiles
         starts = (solver.whitened if conditioned else solver.shrinks) and of_means
-        if case.counts:
+        if case.problem.loss.log_means:
             starts = case.central
         if not starts or case.origin is not None or not problem.bounds.intercept_value:
             return None
-        if case.counts:
+        if case.problem.loss.log_means:
             return cls(share_of_rate(problem, case.mu * sqrt(left)))
         share = share_of_mean(problem, case.mu * sqrt(left), conditioned=conditioned)
         return cls(share) if share else None

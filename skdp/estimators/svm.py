@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from numbers import Real
 from typing import Any, ClassVar
 
-import numpy as np
 from sklearn.svm import LinearSVC
-from sklearn.utils._param_validation import Interval
 
 from ..problem.constraints import Constraint
 from ..problem.losses import Hinge, HuberisedHinge, Loss, OneVsRest, SquaredHinge
@@ -105,7 +102,6 @@ class DPSVMClassifier(PrivateLinearClassifier):
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
         **PrivateLinearClassifier._parameter_constraints,
-        "C": [None, Interval(Real, 0, None, closed="right")],
         "penalty": [one_of("l1", "l2")],
         "loss": [one_of(*_LOSSES), Loss],
         "solver": solvers_but(
@@ -152,17 +148,9 @@ class DPSVMClassifier(PrivateLinearClassifier):
 
     def _loss_of(self, n_classes: int) -> Loss:
         loss = _LOSSES[self.loss] if isinstance(self.loss, str) else self.loss
-        if not (loss.n_scores == 1 and _takes(loss, 0.0, 1.0) and not _takes(loss, 0.5)):
+        if not (loss.n_scores == 1 and loss.takes(0.0, 1.0) and not loss.takes(0.5)):
             raise ValueError(
                 f"{type(self).__name__} needs a loss for two classes with one score a row, got "
                 f"{type(loss).__name__}; pass one such as Hinge() or HuberisedHinge()."
             )
         return loss if n_classes == 2 else OneVsRest(loss, n_classes)
-
-
-def _takes(loss: Loss, *targets: float) -> bool:
-    try:
-        loss.check_targets(np.array(targets))
-    except ValueError:
-        return False
-    return True

@@ -2,8 +2,7 @@
 
 from ..privacy.sites.remote_rows import Message
 from .dask_sites import DaskSites
-from .mixing import Mixing, among
-from .rounds import Round, draw_rounds, most_activations
+from .rounds import Round, among, draw_rounds, most_activations
 from .topology import Adjacent, Complete, ErdosRenyi, Grid, Ring, Topology
 
 __all__ = [
@@ -14,7 +13,6 @@ __all__ = [
     "ErdosRenyi",
     "Grid",
     "Message",
-    "Mixing",
     "Ring",
     "Round",
     "Topology",

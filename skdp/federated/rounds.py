@@ -1,36 +1,55 @@
-"""Participation schedules: which nodes take part in a round, drawn by public randomness."""
+"""Rounds of averaging among neighbours, by Metropolis weights, and who takes part in them."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import ceil, sqrt
 
 import numpy as np
+import scipy.sparse as sp
 
-from .mixing import Mixing, among
 from .topology import Topology
 
 # Standard deviations by which a node may be active more often than on average.
 _DEVIATIONS = 4.0
 
 
-@dataclass(frozen=True, eq=False)
 class Round:
-    """One exchange.
+    r"""One exchange among the nodes that are active; the others keep what they have.
+
+    Neighbours i and j average with the weight ``1 / (1 + max(deg i, deg j))``, and what is missing
+    to 1 stays with the node itself (Xiao, Boyd and Kim, 2007). Rows and columns sum to 1 whatever
+    the graph, and where all are neighbours this is the exact mean.
 
     Parameters
     ----------
-    active : ndarray of shape (n_active,)
-        Nodes that ask their rows, in increasing order.
+    n_nodes : int
+        Number of nodes.
     edges : ndarray of shape (n_edges, 2) or None
-        Pairs of them that talk; None stands for all pairs.
-    mixing : Mixing
-        Their weights.
+        Pairs that exchange, each once; None stands for all pairs of ``active``.
+    active : ndarray of shape (n_active,)
+        The nodes that take part and ask their rows, in increasing order.
     """
 
-    active: np.ndarray
-    edges: np.ndarray | None
-    mixing: Mixing
+    def __init__(self, n_nodes: int, edges: np.ndarray | None, active: np.ndarray) -> None:
+        self.edges, self.active = edges, active
+        self._n_nodes = n_nodes
+        self._weights: sp.csr_array | None = None
+        if edges is not None:
+            self._weights = _metropolis(n_nodes, edges)[active]
+
+    def mix(self, values: np.ndarray) -> None:
+        """Overwrite what the nodes hold, (n_nodes, ...) and contiguous, with what they get."""
+        if self._weights is None:
+            values[self.active] = values[self.active].mean(axis=0)
+            return
+        flat = values.reshape(self._n_nodes, -1)
+        flat[self.active] = self._weights @ flat
+
+    def matrix(self) -> np.ndarray:
+        """The weights, (n_nodes, n_nodes)."""
+        weights = np.eye(self._n_nodes)
+        self.mix(weights)
+        return weights
 
 
 def most_activations(rounds: int, n_active: int, n_nodes: int, schedule: str) -> int:
@@ -109,13 +128,30 @@ def draw_rounds(
             active = active[public_rng.uniform(size=active.size) >= dropout]
         left[active] -= 1
         if active.size == n_nodes and schedule != "edges":
-            always = always or Round(active, edges, Mixing(n_nodes, edges, active))
+            always = always or Round(n_nodes, edges, active)
             out.append(always)
             continue
         if edges is not None:
             edges = among(edges, active, n_nodes)
-        out.append(Round(active, edges, Mixing(n_nodes, edges, active)))
+        out.append(Round(n_nodes, edges, active))
     return out
+
+
+def among(edges: np.ndarray, active: np.ndarray, n_nodes: int) -> np.ndarray:
+    """The edges both ends of which are active.
+
+    Parameters
+    ----------
+    edges : ndarray of shape (n_edges, 2)
+        Of the whole graph.
+    active : ndarray of shape (n_active,)
+        Nodes.
+    n_nodes : int
+        Number of nodes.
+    """
+    awake = np.zeros(n_nodes, dtype=bool)
+    awake[active] = True
+    return edges[awake[edges].all(axis=1)]
 
 
 def _some_edges(
@@ -130,3 +166,14 @@ def _some_edges(
     j = ((1 + np.sqrt(1 + 8.0 * chosen)) / 2).astype(np.intp)
     j -= j * (j - 1) // 2 > chosen
     return np.column_stack([chosen - j * (j - 1) // 2, j])
+
+
+def _metropolis(n_nodes: int, edges: np.ndarray) -> sp.csr_array:
+    degree = np.bincount(edges.ravel(), minlength=n_nodes)
+    weight = 1.0 / (1 + degree[edges].max(axis=1, initial=0))
+    i, j = edges[:, 0], edges[:, 1]
+    kept = 1.0 - np.bincount(edges.ravel(), np.repeat(weight, 2), minlength=n_nodes)
+    here = np.arange(n_nodes)
+    entries = np.concatenate([weight, weight, kept])
+    rows, columns = np.concatenate([i, j, here]), np.concatenate([j, i, here])
+    return sp.coo_array((entries, (rows, columns)), (n_nodes, n_nodes)).tocsr()

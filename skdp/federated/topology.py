@@ -48,7 +48,6 @@ class Complete(Topology):
     complete: ClassVar[bool] = True
 
     def edges(self, n_nodes: int, public_rng: np.random.Generator) -> np.ndarray:
-        del public_rng
         return np.column_stack(np.triu_indices(n_nodes, 1))
 
 
@@ -58,7 +57,6 @@ class Ring(Topology):
 
     def edges(self, n_nodes: int, public_rng: np.random.Generator) -> np.ndarray:
         """Pairs of successors."""
-        del public_rng
         here = np.arange(n_nodes)
         return _tidy(np.column_stack([here, np.roll(here, -1)]))
 
@@ -69,7 +67,6 @@ class Grid(Topology):
 
     def edges(self, n_nodes: int, public_rng: np.random.Generator) -> np.ndarray:
         """Pairs of neighbours to the right and below."""
-        del public_rng
         width = isqrt(n_nodes - 1) + 1
         here = np.arange(n_nodes)
         right = here[(here + 1) % width != 0]
@@ -147,7 +144,6 @@ class Adjacent(Topology):
 
     def edges(self, n_nodes: int, public_rng: np.random.Generator) -> np.ndarray:
         """The pairs that talk."""
-        del public_rng
         if n_nodes != len(self.neighbours):
             raise ValueError(
                 f"Adjacent has {len(self.neighbours)} nodes and is asked about {n_nodes}; one for "

@@ -158,13 +158,11 @@ class Transformer(BudgetedEstimator, OneToOneFeatureMixin, TransformerMixin, Bas
 class Delegating(Transformer, ABC):
     """A transformer whose rows scikit-learn's own transforms, with what was learned privately."""
 
+    _sparse = False
+
     @abstractmethod
     def _plain(self) -> Any:
         """scikit-learn's own with the public attributes of this one."""
-
-    @property
-    def _sparse(self) -> bool:
-        return False
 
     @final
     def to_sklearn(self) -> Any:

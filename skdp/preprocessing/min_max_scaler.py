@@ -75,6 +75,9 @@ class DPMinMaxScaler(Scaler, RangedTransformer):
         "clip": ["boolean"],
     }
 
+    _sparse = False
+    _takes_missing = True
+
     feature_range: tuple[float, float]
     clip: bool
 
@@ -97,14 +100,6 @@ class DPMinMaxScaler(Scaler, RangedTransformer):
         random_state: Any = None,
     ) -> None:
         keep_parameters(self, locals())
-
-    @property
-    def _sparse(self) -> bool:
-        return False
-
-    @property
-    def _takes_missing(self) -> bool:
-        return True
 
     def _settle(self) -> None:
         checked_range(type(self).__name__, self.feature_range)

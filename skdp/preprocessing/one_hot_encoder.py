@@ -154,6 +154,8 @@ class DPOneHotEncoder(PrivateTransformer):
         "dtype": [object],
     }
 
+    _sparse = False
+
     categories: Any
     handle_unknown: str
     min_frequency: float | None
@@ -245,10 +247,6 @@ class DPOneHotEncoder(PrivateTransformer):
         tags.input_tags.categorical = tags.input_tags.string = tags.input_tags.allow_nan = True
         tags.transformer_tags.preserves_dtype = []
         return tags
-
-    @property
-    def _sparse(self) -> bool:
-        return False
 
     @property
     def _always_dense(self) -> bool:

@@ -66,6 +66,8 @@ class DPQuantileTransformer(Invertible, QuantileLearner):
         "output_distribution": [one_of("uniform", "normal")],
     }
 
+    _takes_missing = True
+
     n_quantiles: int
     output_distribution: str
 
@@ -92,10 +94,6 @@ class DPQuantileTransformer(Invertible, QuantileLearner):
         random_state: Any = None,
     ) -> None:
         keep_parameters(self, locals())
-
-    @property
-    def _takes_missing(self) -> bool:
-        return True
 
     def _publish(self, distributions: ColumnDistributions) -> None:
         self.n_quantiles_ = self.n_quantiles

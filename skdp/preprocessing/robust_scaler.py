@@ -68,6 +68,8 @@ class DPRobustScaler(Scaler, QuantileLearner):
         "clip": ["boolean"],
     }
 
+    _takes_missing = True
+
     with_centering: bool
     with_scaling: bool
     quantile_range: tuple[float, float]
@@ -97,10 +99,6 @@ class DPRobustScaler(Scaler, QuantileLearner):
     @property
     def _sparse(self) -> bool:
         return not self.with_centering
-
-    @property
-    def _takes_missing(self) -> bool:
-        return True
 
     def _settle(self) -> None:
         super()._settle()

@@ -46,12 +46,10 @@ class RowNormClipper(FreeTransformer):
         "max_norm": [Interval(Real, 1e-100, 1e100, closed="both")],
     }
 
+    _sparse = True
+
     def __init__(self, max_norm: float = 1.0) -> None:
         self.max_norm = max_norm
-
-    @property
-    def _sparse(self) -> bool:
-        return True
 
     def _settle(self) -> None:
         pass

@@ -96,6 +96,7 @@ class DPSelectKBest(Invertible, RangedTransformer):
     }
 
     _range_share = 0.25
+    _sparse = True
 
     k: int
     classes: Any
@@ -138,10 +139,6 @@ class DPSelectKBest(Invertible, RangedTransformer):
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
         return tags
-
-    @property
-    def _sparse(self) -> bool:
-        return True
 
     def _targets(self, X: Rows, y: Any) -> tuple[Any, Callable[[np.ndarray], np.ndarray]]:
         name = type(self).__name__

@@ -105,6 +105,9 @@ class DPSimpleImputer(RangedTransformer):
         "scale": ["boolean"],
     }
 
+    _sparse = False
+    _takes_missing = True
+
     strategy: str
     fill_value: Any
     add_indicator: bool
@@ -178,14 +181,6 @@ class DPSimpleImputer(RangedTransformer):
         tags.input_tags.allow_nan = True
         tags.input_tags.string = tags.input_tags.categorical = not self._of_numbers
         return tags
-
-    @property
-    def _sparse(self) -> bool:
-        return False
-
-    @property
-    def _takes_missing(self) -> bool:
-        return True
 
     @property
     def _of_numbers(self) -> bool:

@@ -69,12 +69,7 @@ class DPSplineTransformer(Delegating, QuantileLearner):
         **QuantileLearner._parameter_constraints,
         "n_knots": [Interval(Integral, 2, 10_000, closed="both")],
         "degree": [Interval(Integral, 0, 100, closed="both")],
-        "knots": [
-            one_of(
-                "quantile",
-                "uniform",
-            ),
-        ],
+        "knots": [one_of("quantile", "uniform")],
         "extrapolation": [one_of("error", "constant", "linear", "continue", "periodic")],
         "include_bias": ["boolean"],
         "handle_missing": [one_of("error", "zeros")],

@@ -81,6 +81,7 @@ class DPStandardScaler(Scaler, RangedTransformer):
     }
 
     _range_share = 0.5
+    _takes_missing = True
 
     with_mean: bool
     with_std: bool
@@ -108,10 +109,6 @@ class DPStandardScaler(Scaler, RangedTransformer):
     @property
     def _sparse(self) -> bool:
         return not self.with_mean
-
-    @property
-    def _takes_missing(self) -> bool:
-        return True
 
     def _learn(self, oracle: Oracle, n_samples: int) -> None:
         bounds = self._find_bounds(oracle, n_samples)

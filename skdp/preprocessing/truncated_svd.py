@@ -60,6 +60,8 @@ class DPTruncatedSVD(ComponentsLearner):
     }
 
     _centred = False
+    _sparse = True
+    _always_dense = True
 
     n_components: int
 
@@ -79,14 +81,6 @@ class DPTruncatedSVD(ComponentsLearner):
         random_state: Any = None,
     ) -> None:
         keep_parameters(self, locals())
-
-    @property
-    def _sparse(self) -> bool:
-        return True
-
-    @property
-    def _always_dense(self) -> bool:
-        return True
 
     def _number(self) -> int:
         return self.n_components

@@ -172,6 +172,8 @@ class Conversion:
         """The counterpart of a part, and public facts about the columns that come out of it."""
         if verdicts.does_nothing(thing):
             return thing, known
+        if isinstance(thing, type):
+            return self._refuse(thing, path, f"is a class; make one of it, {thing.__name__}()")
         if isinstance(thing, BudgetedEstimator):
             return self._ours(thing, path, known)
         if type(thing) in _WALKS:
@@ -190,7 +192,7 @@ class Conversion:
         return self._model(found, thing, path, known), Columns()
 
     def _refuse(self, thing: Any, path: str, why: str) -> _Made:
-        kind = type(thing).__name__
+        kind = (thing if isinstance(thing, type) else type(thing)).__name__
         self.refused.append(f"{kind} {why}" if not path else f"{path}: {kind} {why}")
         return thing, Columns(named=False)
 
@@ -383,7 +385,8 @@ class Conversion:
         self, estimator: Any, space: Mapping[str, Any], path: str, notes: _Reasons
     ) -> dict[str, Any]:
         """Candidates of a search in parameters of the counterparts; notes what was left out."""
-        parts = {"": estimator, **estimator.get_params(deep=True)}
+        known = {} if isinstance(estimator, type) else estimator.get_params(deep=True)
+        parts = {"": estimator, **known}
         found: dict[str, Any] = {}
         for key, values in space.items():
             at, _, last = key.rpartition("__")

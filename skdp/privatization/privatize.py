@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import wraps
+from inspect import signature
 from math import fsum, isinf, sqrt
 from numbers import Real
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from sklearn import get_config
-from sklearn.base import clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.pipeline import Pipeline
 
-from ..estimators import DPLassoRegressor
+from ..estimators import DPLassoRegressor, fit_plan
 from ..estimators.base import PrivateLinearModel
 from ..exceptions import warn_user
 from ..model_selection.accounts import account_for
@@ -237,12 +239,6 @@ def _check(estimator: Any, epsilon: Any, delta: Any, target_bounds: Any) -> None
             f"{_WHO} needs an estimator of scikit-learn's kind, with fit and get_params, got "
             f"{shown(estimator)}."
         )
-    for name, part in _parts(estimator):
-        if isinstance(part, type) and hasattr(part, "fit"):
-            raise ValueError(
-                f"{_WHO} needs estimators as steps, got the class {part.__name__} for {name}; make "
-                f"one of it, {part.__name__}()."
-            )
     check_budget(_WHO, epsilon, delta)
     if target_bounds is not None:
         pair = isinstance(target_bounds, tuple | list) and len(target_bounds) == 2
@@ -250,16 +246,6 @@ def _check(estimator: Any, epsilon: Any, delta: Any, target_bounds: Any) -> None
             raise ValueError(
                 f"{_WHO} needs target_bounds=(low, high), two numbers, got {shown(target_bounds)}."
             )
-
-
-def _parts(estimator: Any) -> list[tuple[str, Any]]:
-    """Parameters of an estimator and of all that it holds; those of classes cannot be listed."""
-    found = list(estimator.get_params(deep=False).items())
-    for name in ("steps", "transformers", "transformer_list", "estimators"):
-        for entry in getattr(estimator, name, None) or []:
-            found.append((entry[0], entry[1]))
-    inner = [_parts(p) for _, p in found if hasattr(p, "get_params") and not isinstance(p, type)]
-    return found + [entry for part in inner for entry in part]
 
 
 def _check_use(found: Conversion, classes: Any, target_bounds: Any) -> None:
@@ -396,3 +382,39 @@ def _chooses_or_not(step: Any) -> bool:
     solver = getattr(step, "solver", None)
     named = isinstance(solver, Screening) or solver in ("auto", "screening")
     return isinstance(step, DPLassoRegressor) and named
+
+
+# Plans also of scripts that are not private yet.
+
+_Plans = TypeVar("_Plans", bound=Callable[..., Any])
+_TAKEN = {*signature(privatize).parameters} - {"estimator", "return_plan"}
+# What is said of a fit in its call.
+_OF_FITS = {"classes", "privacy_unit"}
+
+
+def _also_of_scripts(planned: _Plans) -> _Plans:
+    """A function that plans, and makes estimators private first that are not."""
+
+    @wraps(planned)
+    def plan(*args: Any, **facts: Any) -> Any:
+        script = args[0] if args and isinstance(args[0], BaseEstimator) else None
+        settled = sorted((_TAKEN & {*facts}) - _OF_FITS)
+        if script is None or (private_steps(script) and not settled):
+            return planned(*args, **facts)
+        if private_steps(script):
+            raise TypeError(
+                f"plan needs {' and '.join(settled)} left out for a {type(script).__name__} that "
+                "is private already, because its parameters say it. Pass the "
+                "script as it was before privatize, or set its parameters."
+            )
+        told = {"epsilon": 1.0} | {name: facts[name] for name in _TAKEN & {*facts}}
+        made, found = privatize(script, **told, return_plan=True)
+        known = {name: facts[name] for name in facts if name not in _TAKEN}
+        known |= {"privacy_unit": True} if told.get("privacy_unit") else {}
+        missing = tuple(map(str, found.wanted))
+        return replace(planned(made, *args[1:], **known), missing_facts=missing)
+
+    return cast(_Plans, plan)
+
+
+plan = _also_of_scripts(fit_plan.plan)

@@ -1,6 +1,7 @@
 """Problem of a fit in public terms: losses, penalties, constraints, bounds; no rows."""
 
-from .bandit_problem import BanditProblem, CubeBounds, NormBounds
+from .axis_vertices import AxisVertices
+from .bandit_problem import BanditProblem, ContextBounds
 from .bounds import CountBounds, RowBounds, RowMap, TargetBounds
 from .column_bounds import ColumnBounds, ColumnScaling
 from .influence import InfluenceBounds
@@ -8,13 +9,13 @@ from .problem import Problem
 from .sites import Sites
 
 __all__ = [
+    "AxisVertices",
     "BanditProblem",
     "ColumnBounds",
     "ColumnScaling",
+    "ContextBounds",
     "CountBounds",
-    "CubeBounds",
     "InfluenceBounds",
-    "NormBounds",
     "Problem",
     "RowBounds",
     "RowMap",

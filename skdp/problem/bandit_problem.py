@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
-from math import hypot, inf
-from typing import final
+from math import hypot, sqrt
 
 import numpy as np
 
@@ -14,8 +12,11 @@ from .losses import Loss
 
 
 @dataclass(frozen=True)
-class ContextBounds(ABC):
+class ContextBounds:
     """Bounds that turn a context into a bounded row, a function of that context alone.
+
+    Contexts longer than ``bound`` in l2 are scaled down to it, and rows are in the unit ball; or
+    the entries of contexts are clipped to ``[-bound, bound]``, and rows are in the unit cube.
 
     Parameters
     ----------
@@ -23,25 +24,32 @@ class ContextBounds(ABC):
         What contexts are brought to, in their own units.
     intercept_scaling : float
         Value of the constant entry behind the intercept, in units of the bound; 0 adds none.
+    entries : bool, default=False
+        Whether contexts are bounded entry by entry.
     """
 
     bound: float
     intercept_scaling: float
+    entries: bool = False
 
     def n_rows(self, n_features: int) -> int:
         """Length p of a bounded row: one more than the features with an intercept."""
         return n_features + bool(self.intercept_scaling)
 
+    def longest(self, n_features: int) -> float:
+        """Bound on the l2 norm of bounded rows."""
+        return sqrt(self.n_rows(n_features)) if self.entries else 1.0
+
     @property
-    @abstractmethod
     def unit(self) -> float:
-        """Size, in the units of contexts, that bounded contexts are divided by."""
+        """Size, in the units of contexts, that bounded contexts are divided by.
 
-    @abstractmethod
-    def _write(self, X: np.ndarray, out: np.ndarray) -> None:
-        """Write bounded contexts, divided by the unit, to an array of their shape."""
+        It is the largest norm of a context with its constant entry, or the larger of the bound on
+        entries and the constant entry.
+        """
+        constant = self.intercept_scaling
+        return self.bound * (max(1.0, constant) if self.entries else hypot(1.0, constant))
 
-    @final
     def rows(self, X: np.ndarray) -> np.ndarray:
         """Bounded rows of finite contexts.
 
@@ -57,7 +65,17 @@ class ContextBounds(ABC):
         """
         n, d = X.shape
         out = np.empty((n, self.n_rows(d)))
-        self._write(X, out[:, :d])
+        bounded = out[:, :d]
+        if self.entries:
+            # Several times as fast as clip for few rows.
+            np.maximum(X, -self.bound, out=bounded)
+            np.minimum(bounded, self.bound, out=bounded)
+            bounded /= self.unit
+        else:
+            # What overflows, without a word from einsum, has an infinite norm and counts as zero.
+            norms = np.sqrt(np.einsum("ij,ij->i", X, X))
+            shrink = self.bound / np.maximum(norms, self.bound)
+            np.multiply(X, shrink[:, np.newaxis] / self.unit, out=bounded)
         out[:, d:] = self._constant
         return out
 
@@ -65,48 +83,11 @@ class ContextBounds(ABC):
     def _constant(self) -> float:
         return self.intercept_scaling * self.bound / self.unit
 
-    @final
     def in_user_units(self, w: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Coefficients (K, d) and intercepts (K,) that act on bounded contexts like w (K, p)."""
         if not self.intercept_scaling:
             return w / self.unit, np.zeros(len(w))
         return w[:, :-1] / self.unit, w[:, -1] * self._constant
-
-
-@dataclass(frozen=True)
-class NormBounds(ContextBounds):
-    """Contexts longer than ``bound`` in l2 are scaled down to it; rows are in the unit ball.
-
-    With the constant entry a row has norm at most ``bound * hypot(1, intercept_scaling)``, which
-    is the unit.
-    """
-
-    @property
-    def unit(self) -> float:
-        """Largest norm of a context with its constant entry."""
-        return self.bound * hypot(1.0, self.intercept_scaling)
-
-    def _write(self, X: np.ndarray, out: np.ndarray) -> None:
-        # What overflows, without a word from einsum, has an infinite norm and counts as zero.
-        norms = np.sqrt(np.einsum("ij,ij->i", X, X))
-        shrink = self.bound / np.maximum(norms, self.bound)
-        np.multiply(X, shrink[:, np.newaxis] / self.unit, out=out)
-
-
-@dataclass(frozen=True)
-class CubeBounds(ContextBounds):
-    """Entries of contexts are clipped to ``[-bound, bound]``; rows are in the unit cube."""
-
-    @property
-    def unit(self) -> float:
-        """The bound itself, or the constant entry if that is larger."""
-        return self.bound * max(1.0, self.intercept_scaling)
-
-    def _write(self, X: np.ndarray, out: np.ndarray) -> None:
-        # Several times as fast as clip for few rows.
-        np.maximum(X, -self.bound, out=out)
-        np.minimum(out, self.bound, out=out)
-        out /= self.unit
 
 
 @dataclass(frozen=True)
@@ -158,8 +139,13 @@ class BanditProblem:
         """True if scores are logits."""
         return self.loss.log_odds
 
-    def derivative(self, y: np.ndarray, z: np.ndarray, clip: float = inf) -> np.ndarray:
-        """Derivative of the loss in the score, clipped to ``[-clip, clip]``.
+    @property
+    def longest_row(self) -> float:
+        """Bound on the l2 norm of bounded rows."""
+        return self.contexts.longest(self.n_features)
+
+    def derivative(self, y: np.ndarray, z: np.ndarray) -> np.ndarray:
+        """Derivative of the loss in the score, not bounded.
 
         Parameters
         ----------
@@ -167,15 +153,13 @@ class BanditProblem:
             Mapped rewards in [-1, 1].
         z : ndarray of shape (n,)
             Scores of the arms that were pulled.
-        clip : float, default=inf
-            Bound on each entry.
 
         Returns
         -------
         ndarray of shape (n,)
             A fresh array; entry i depends on ``y[i]`` and ``z[i]`` alone.
         """
-        return self.loss.clipped_derivative(0.5 + 0.5 * y if self.logistic else y, z, clip)
+        return self.loss.derivative(0.5 + 0.5 * y if self.logistic else y, z)
 
     def mapped_rewards(self, scores: np.ndarray) -> np.ndarray:
         """Estimated rewards in units in which the bounds are -1 and 1, from scores."""

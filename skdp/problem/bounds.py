@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from math import hypot, inf, log, sqrt
 from typing import Any
 
 import numpy as np
 
-from .column_bounds import ColumnScaling, long_rows, unchangeable
+from .column_bounds import ColumnScaling, OfFields, long_rows, unchangeable
 
 _FARTHEST = 1e150
 _ARRAYS_OF_MAPS = ("scale", "matrix", "shift", "moments", "hidden", "sketch")
@@ -116,7 +116,7 @@ class CountBounds(TargetBounds):
 
 
 @dataclass(frozen=True)
-class RowBounds:
+class RowBounds(OfFields):
     """Public bounds and coordinates of every row.
 
     Parameters
@@ -197,6 +197,17 @@ class RowBounds:
         return self.data_norm if self.row_map is None else self.row_map.longest(self.data_norm)
 
     @cached_property
+    def map_in_units(self) -> RowMap | None:
+        """The map of dense rows on the scale, but for its factor, which goes into the map.
+
+        None without a scaling and a map, or where the factor has to be applied entry by entry.
+        """
+        scaling, row_map = self.scaling, self.row_map
+        if scaling is None or row_map is None or self.nonnegative or not scaling.bounded:
+            return None
+        return replace(row_map, scale=scaling.factor * row_map.scale)
+
+    @cached_property
     def mixed_features(self) -> int:
         """Number of features that a coordinate may combine; 0 if each is one scaled feature."""
         row_map = self.row_map
@@ -204,7 +215,7 @@ class RowBounds:
 
 
 @dataclass(frozen=True, eq=False)
-class RowMap:
+class RowMap(OfFields):
     """``z = (x * scale) @ matrix - shift``, and longer z scaled down to ``norm`` during the fit.
 
     With a sketch features are added up before the matrix is applied, some to each coordinate.
@@ -318,16 +329,18 @@ class RowMap:
         self,
         rows: np.ndarray,
         product: Callable[[np.ndarray, np.ndarray], np.ndarray] = np.matmul,
+        room: np.ndarray | None = None,
     ) -> np.ndarray:
         """Rows (m, d) in these coordinates, (m, k), none of them scaled down; a fresh array.
 
-        ``product`` is that of rows with a matrix.
+        ``product`` is that of rows with a matrix; without one the array may be ``room``.
         """
         if self.sketch is not None:
             Z = self._added_up(rows * self.scale)
             Z = Z if self.matrix is None else product(Z, self.matrix)
         elif self.matrix is None:
-            Z = np.array(rows, dtype=np.float64, order="K")
+            Z = np.empty_like(rows, np.float64, subok=False) if room is None else room
+            np.copyto(Z, rows)
             for entries, features in long_rows(Z):
                 entries *= self.scale[features]
         else:
@@ -340,6 +353,15 @@ class RowMap:
         """The matrix B (d, k) of the linear part, written out: ``z = x @ B - shift``."""
         matrix = np.eye(self.n_features) if self.matrix is None else self.matrix
         return self.scale[:, None] * (matrix if self.sketch is None else matrix[self.sketch])
+
+    @cached_property
+    def turned(self) -> tuple[np.ndarray, np.ndarray]:
+        """Lower triangular matrix L (d, k) and shift t (k,) with ``||x L - t|| = ||x B - s||``.
+
+        ``B' = Q L'`` and ``t = s Q`` with Q orthogonal, so that ``x B - s = (x L - t) Q'``.
+        """
+        Q, R = np.linalg.qr(self.jacobian().T, mode="complete")
+        return R.T, self.shift @ Q
 
     def pull_back(self, v: np.ndarray) -> np.ndarray:
         """``B v``, so that ``<x, pull_back(v)> = <z + shift, v>``; v is (k,) or (k, K)."""

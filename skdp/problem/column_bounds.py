@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from functools import cached_property, lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -17,6 +18,9 @@ Entries: TypeAlias = np.ndarray | sp.csr_array | sp.csr_matrix
 _LOOP = 1 << 10
 # Half widths within these leave room for squares and inverses in double precision.
 _LEAST_HALF_WIDTH, _LARGEST_HALF_WIDTH = 1e-150, 1e150
+# Factors within this and its inverse may be applied after rows have been added up, of entries that
+# end below the second on the scale.
+LARGEST_FACTOR, _FARTHEST = 1e10, 1e30
 _KEEP_NAMES = "Behind other steps, set_output(transform='pandas') of these keeps names."
 
 
@@ -27,6 +31,17 @@ def unchangeable(array: np.ndarray) -> np.ndarray:
     own = np.array(array)
     own.flags.writeable = False
     return own
+
+
+class OfFields:
+    """A base of dataclasses that are pickled by their fields alone.
+
+    What is worked out from fields is kept once somebody asks for it, and who has asked depends on
+    the rows there were.
+    """
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True, eq=False)
@@ -232,7 +247,7 @@ def _by_name(
 
 
 @dataclass(frozen=True, eq=False)
-class ColumnScaling:
+class ColumnScaling(OfFields):
     """The map ``z_j = clip((x_j - shift_j) * factor_j, low_j, high_j)``, feature by feature.
 
     Parameters
@@ -353,6 +368,44 @@ class ColumnScaling:
             intercept = intercept + self.shift @ coef
         return coef / self.factor[:, None], intercept
 
+    def centred(self, X: np.ndarray) -> np.ndarray:
+        """Dense rows (m, d) less the shift, in their own units. Overwrites them."""
+        if self.shift is not None:
+            for values, features in long_rows(X):
+                values -= self.shift[features]
+        return X
+
+    def held(self, centred: np.ndarray, out: np.ndarray) -> np.ndarray:
+        """Centred rows, clipped to ``low / factor`` and ``high / factor``; ``out`` may be they."""
+        low, high = self.ends_in_units
+        for (values, features), (kept, _) in zip(long_rows(centred), long_rows(out), strict=True):
+            np.maximum(values, low[features], out=kept)
+            np.minimum(kept, high[features], out=kept)
+        return out
+
+    def multiplied(self, X: np.ndarray) -> np.ndarray:
+        """Centred and clipped rows times the factor, and so on the new scale. Overwrites them."""
+        for values, features in long_rows(X):
+            values *= self.factor[features]
+        return X
+
+    @cached_property
+    def ends_in_units(self) -> tuple[np.ndarray, np.ndarray]:
+        """Ends that centred rows are clipped to; infinite ones hold nothing back."""
+        low, high = self.within or (np.full(self.factor.shape, end) for end in (-np.inf, np.inf))
+        return low / self.factor, high / self.factor
+
+    @cached_property
+    def bounded(self) -> bool:
+        """True if rows on the scale, and in their own units, are short enough to be summed up.
+
+        The factor may be applied to their sums then.
+        """
+        if self.within is None:
+            return False
+        usual = 1 / LARGEST_FACTOR <= self.factor.min() <= self.factor.max() <= LARGEST_FACTOR
+        return bool(usual and max(np.abs(end).max() for end in self.within) <= _FARTHEST)
+
     def apply(self, X: Entries) -> Entries:
         """The rows (m, d) on the new scale. Overwrites them."""
         # Entries beyond the largest float end at the bound, which is where they belong.
@@ -389,10 +442,15 @@ def long_rows(X: Entries) -> Iterator[tuple[np.ndarray, np.ndarray | slice]]:
     if not isinstance(X, np.ndarray) or together < 2:
         yield _entries(X)
         return
-    first = len(X) - len(X) % together
-    features = np.arange(X.shape[1])
-    yield X[:first].reshape(-1, together * features.size), np.tile(features, together)
-    yield X[first:], features
+    first, features = len(X) - len(X) % together, _of_rows(X.shape[1], together)
+    yield X[:first].reshape(-1, features.size), features
+    yield X[first:], features[: X.shape[1]]
+
+
+@lru_cache(maxsize=16)
+def _of_rows(n_features: int, rows: int) -> np.ndarray:
+    """The feature of each entry of so many rows, one row behind the other; read-only."""
+    return unchangeable(np.tile(np.arange(n_features), rows))
 
 
 def _entries(X: Entries) -> tuple[np.ndarray, np.ndarray | slice]:

@@ -18,7 +18,6 @@ __all__ = [
     "L2Ball",
     "LpBall",
     "NonNegative",
-    "Polytope",
     "Simplex",
     "Unconstrained",
 ]
@@ -68,49 +67,11 @@ class Constraint(ABC):
         return self.project(np.zeros(shape))
 
 
-class Polytope(Constraint, ABC):
-    """A set that is the convex hull of finitely many vertices, numbered from 0."""
-
-    @abstractmethod
-    def n_vertices(self, n_features: int) -> int:
-        """Number of vertices, if w has ``n_features`` entries."""
-
-    @abstractmethod
-    def _vertex(self, index: int, n_features: int) -> np.ndarray:
-        """The vertex of a valid index, shape (n_features,)."""
-
-    def vertex(self, index: int, n_features: int) -> np.ndarray:
-        """One vertex.
-
-        Parameters
-        ----------
-        index : int
-            From 0 to ``n_vertices(n_features) - 1``.
-        n_features : int
-            Number of entries.
-
-        Returns
-        -------
-        v : ndarray of shape (n_features,)
-            A fresh array.
-
-        Raises
-        ------
-        IndexError
-            If there is no such vertex.
-        """
-        count = self.n_vertices(n_features)
-        if not 0 <= index < count:
-            raise IndexError(
-                f"{type(self).__name__} has vertices 0 to {count - 1} with {n_features} entries, "
-                f"got index {index}; pass one of them."
-            )
-        return self._vertex(index, n_features)
-
-
 @dataclass(frozen=True)
 class _OfRadius(Constraint, ABC):
     """A set that is proportional to its radius, positive and finite."""
+
+    _advice: ClassVar[str] = "use Unconstrained for no bound"
 
     radius: float
 
@@ -118,8 +79,8 @@ class _OfRadius(Constraint, ABC):
         settle_numbers(self)
         if not 0 < self.radius < inf:
             raise ValueError(
-                f"{type(self).__name__} needs a radius in (0, inf), got {self.radius}; use "
-                "Unconstrained for no bound."
+                f"{type(self).__name__} needs a radius in (0, inf), got {self.radius}; "
+                f"{self._advice}."
             )
 
     def scaled(self, factor: float) -> Self:
@@ -154,11 +115,8 @@ class L2Ball(_OfRadius):
 
 
 @dataclass(frozen=True)
-class L1Ball(_OfRadius, Polytope):
+class L1Ball(_OfRadius):
     """``||w||_1 <= radius``: the sum of the absolute entries is bounded.
-
-    With d entries it has 2d vertices: vertex j < d is ``radius e_j``, vertex d + j is
-    ``-radius e_j``.
 
     Parameters
     ----------
@@ -186,15 +144,6 @@ class L1Ball(_OfRadius, Polytope):
     def diameter(self, n_features: int) -> float:
         """Twice the radius, between opposite vertices."""
         return 2.0 * self.radius
-
-    def n_vertices(self, n_features: int) -> int:
-        """Two an entry."""
-        return 2 * n_features
-
-    def _vertex(self, index: int, n_features: int) -> np.ndarray:
-        v = np.zeros(n_features)
-        v[index % n_features] = self.radius if index < n_features else -self.radius
-        return v
 
 
 # Newton's method is monotone here and stops long before.
@@ -308,10 +257,8 @@ def lp_norm(w: np.ndarray, p: float) -> float:
 
 
 @dataclass(frozen=True)
-class Simplex(Polytope):
+class Simplex(_OfRadius):
     """Non-negative weights that sum to ``radius``.
-
-    With d entries it has d vertices: vertex j is ``radius e_j``.
 
     Parameters
     ----------
@@ -319,17 +266,10 @@ class Simplex(Polytope):
         The sum, positive and finite.
     """
 
-    radius: float = 1.0
-
+    _advice: ClassVar[str] = "radius=1 gives probabilities"
     axis_vertices: ClassVar[bool] = True
 
-    def __post_init__(self) -> None:
-        settle_numbers(self)
-        if not 0 < self.radius < inf:
-            raise ValueError(
-                f"Simplex needs a radius in (0, inf), got {self.radius}; radius=1 gives "
-                "probabilities."
-            )
+    radius: float = 1.0
 
     def project(self, w: np.ndarray) -> np.ndarray:
         """``max(w - theta, 0)``, theta being such that the entries sum to the radius.
@@ -355,18 +295,6 @@ class Simplex(Polytope):
     def diameter(self, n_features: int) -> float:
         """Distance of two vertices; zero if there is only one."""
         return sqrt(2.0) * self.radius if n_features > 1 else 0.0
-
-    def scaled(self, factor: float) -> Self:
-        return type(self)(self.radius * factor)
-
-    def n_vertices(self, n_features: int) -> int:
-        """One an entry."""
-        return n_features
-
-    def _vertex(self, index: int, n_features: int) -> np.ndarray:
-        v = np.zeros(n_features)
-        v[index] = self.radius
-        return v
 
 
 @dataclass(frozen=True)

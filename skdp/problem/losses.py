@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import exp, inf, isnan, sqrt
@@ -160,6 +159,21 @@ class Loss(ABC):
             )
 
     @final
+    def takes(self, *targets: float) -> bool:
+        """True if these are all valid targets.
+
+        Parameters
+        ----------
+        *targets : float
+            Public examples.
+        """
+        try:
+            self.check_targets(np.array(targets))
+        except ValueError:
+            return False
+        return True
+
+    @final
     def clipped_derivative(
         self, y: np.ndarray, z: np.ndarray, bound: float | np.ndarray
     ) -> np.ndarray:
@@ -307,6 +321,44 @@ class _OfTwoClasses(Loss, ABC):
 
     def _valid(self, y: np.ndarray) -> np.ndarray:
         return (y == 0) | (y == 1)
+
+
+class _OfClasses(Loss, ABC):
+    """A loss of one score for each of K classes, numbered from 0.
+
+    Attributes
+    ----------
+    n_classes : int
+        Number of classes K, at least 2.
+    """
+
+    n_classes: int
+
+    @property
+    @final
+    def n_scores(self) -> int:
+        """One score a class."""
+        return self.n_classes
+
+    @property
+    @final
+    def targets(self) -> str:
+        """The valid targets in words."""
+        return f"integers from 0 to {self.n_classes - 1}"
+
+    @final
+    def _valid(self, y: np.ndarray) -> np.ndarray:
+        return (y >= 0) & (y < self.n_classes) & (np.floor(y) == y)
+
+
+def _check_several(loss: Loss, name: str, advice: str) -> None:
+    """Refuse a number of classes or targets that is none, or less than 2."""
+    number = getattr(loss, name)
+    check_integers(type(loss).__name__, **{name: number})
+    if not number >= 2:
+        raise ValueError(
+            f"{type(loss).__name__} needs {name} of at least 2, got {number}; {advice}."
+        )
 
 
 def _check_width(loss: Loss, name: str, without: str) -> None:
@@ -754,7 +806,7 @@ class Sigmoid(_OfTwoClasses):
 
 
 @dataclass(frozen=True)
-class Softmax(Loss):
+class Softmax(_OfClasses):
     """``log(sum_k e^(z_k)) - z_y`` with y in {0, ..., K - 1}, also known as cross-entropy.
 
     With ``p = softmax(z)`` the derivative is ``p - e_y``, where e_y is the y-th unit vector, and
@@ -778,22 +830,7 @@ class Softmax(Loss):
     convex: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        check_integers("Softmax", n_classes=self.n_classes)
-        if not self.n_classes >= 2:
-            raise ValueError(
-                f"Softmax needs n_classes of at least 2, got {self.n_classes}; name every class "
-                "that could occur."
-            )
-
-    @property
-    def n_scores(self) -> int:
-        """One score a class."""
-        return self.n_classes
-
-    @property
-    def targets(self) -> str:
-        """The valid targets in words."""
-        return f"integers from 0 to {self.n_classes - 1}"
+        _check_several(self, "n_classes", "name every class that could occur")
 
     def value(self, y: np.ndarray, z: np.ndarray) -> np.ndarray:
         """Minus the log-probability of the target class."""
@@ -821,9 +858,6 @@ class Softmax(Loss):
         """Targets as indices of classes; others count as a class, and stop nobody with an error."""
         with np.errstate(invalid="ignore"):
             return np.clip(y.astype(np.intp), 0, self.n_classes - 1)
-
-    def _valid(self, y: np.ndarray) -> np.ndarray:
-        return (y >= 0) & (y < self.n_classes) & (np.floor(y) == y)
 
 
 def _scores_below_the_largest(z: np.ndarray) -> np.ndarray:
@@ -880,9 +914,26 @@ class _SumOfLosses(Loss, ABC):
         """True if the inner loss is convex."""
         return self.loss.convex
 
+    @abstractmethod
+    def _inner_targets(self, y: np.ndarray) -> np.ndarray:
+        """Targets of the inner loss for all scores of all rows, in row order."""
+
+    @final
+    def value(self, y: np.ndarray, z: np.ndarray) -> np.ndarray:
+        """Sum of the losses of all scores."""
+        with np.errstate(over="ignore"):
+            values = self.loss.value(self._inner_targets(y), z.ravel())
+            return np.asarray(values).reshape(z.shape).sum(axis=1)
+
+    @final
+    def derivative(self, y: np.ndarray, z: np.ndarray) -> np.ndarray:
+        """Derivative of the loss of each score."""
+        found = self.loss.derivative(self._inner_targets(y), z.ravel())
+        return np.asarray(found).reshape(z.shape)
+
 
 @dataclass(frozen=True)
-class MultiTarget(_SumOfLosses):
+class MultiTarget(_SumOfLosses, _OfResiduals):
     """``sum_k loss(y_k, z_k)`` with a vector of targets a row: t regressions on the same rows.
 
     The t models share nothing but their rows, so one row moves all of them, and the gradients of a
@@ -894,17 +945,10 @@ class MultiTarget(_SumOfLosses):
     #: Number of targets t, at least 2.
     n_targets: int
 
-    of_residuals: ClassVar[bool] = True
     vector_targets: ClassVar[bool] = True
-    targets: ClassVar[str] = "finite numbers"
 
     def __post_init__(self) -> None:
-        check_integers("MultiTarget", n_targets=self.n_targets)
-        if not self.n_targets >= 2:
-            raise ValueError(
-                f"MultiTarget needs n_targets of at least 2, got {self.n_targets}; one target "
-                "needs its loss alone."
-            )
+        _check_several(self, "n_targets", "one target needs its loss alone")
         if not (getattr(self.loss, "n_scores", None) == 1 and self.loss.of_residuals):
             raise ValueError(
                 "MultiTarget needs a loss of residuals with one score a row, got "
@@ -912,7 +956,7 @@ class MultiTarget(_SumOfLosses):
             )
 
     @property
-    def n_scores(self) -> int:
+    def n_scores(self) -> int:  # type: ignore[override]
         """One score a target."""
         return self.n_targets
 
@@ -921,27 +965,12 @@ class MultiTarget(_SumOfLosses):
         """True if the inner loss is half the square of the residual."""
         return self.loss.squared
 
-    def value(self, y: np.ndarray, z: np.ndarray) -> np.ndarray:
-        """Sum of the losses of all targets."""
-        with np.errstate(over="ignore"):
-            return self._of_all(self.loss.value, y, z).sum(axis=1)
-
-    def derivative(self, y: np.ndarray, z: np.ndarray) -> np.ndarray:
-        """Derivative of the loss of each target."""
-        return self._of_all(self.loss.derivative, y, z)
-
-    @staticmethod
-    def _of_all(
-        function: Callable[[np.ndarray, np.ndarray], np.ndarray], y: np.ndarray, z: np.ndarray
-    ) -> np.ndarray:
-        return np.asarray(function(y.ravel(), z.ravel())).reshape(z.shape)
-
-    def _valid(self, y: np.ndarray) -> np.ndarray:
-        return np.isfinite(y)
+    def _inner_targets(self, y: np.ndarray) -> np.ndarray:
+        return y.ravel()
 
 
 @dataclass(frozen=True)
-class OneVsRest(_SumOfLosses):
+class OneVsRest(_SumOfLosses, _OfClasses):
     """``sum_k loss(1[y = k], z_k)`` with y in {0, ..., K - 1}: K losses of a row.
 
     Each class has a score of its own and a loss for two classes that asks for this class or
@@ -958,12 +987,7 @@ class OneVsRest(_SumOfLosses):
     n_classes: int
 
     def __post_init__(self) -> None:
-        check_integers("OneVsRest", n_classes=self.n_classes)
-        if not self.n_classes >= 2:
-            raise ValueError(
-                f"OneVsRest needs n_classes of at least 2, got {self.n_classes}; name every class "
-                "that could occur."
-            )
+        _check_several(self, "n_classes", "name every class that could occur")
         if getattr(self.loss, "n_scores", None) != 1:
             raise ValueError(
                 "OneVsRest needs a loss with one score a row, got "
@@ -972,29 +996,9 @@ class OneVsRest(_SumOfLosses):
         self.loss.check_targets(np.array([0.0, 1.0]))
 
     @property
-    def n_scores(self) -> int:
-        """One score a class."""
-        return self.n_classes
-
-    @property
     def family(self) -> str:  # type: ignore[override]
         """Family of the inner loss."""
         return self.loss.family
-
-    @property
-    def targets(self) -> str:
-        """The valid targets in words."""
-        return f"integers from 0 to {self.n_classes - 1}"
-
-    def value(self, y: np.ndarray, z: np.ndarray) -> np.ndarray:
-        """Sum of the losses of all classes."""
-        values = self.loss.value(self._membership(y), z.ravel()).reshape(z.shape)
-        with np.errstate(over="ignore"):
-            return values.sum(axis=1)
-
-    def derivative(self, y: np.ndarray, z: np.ndarray) -> np.ndarray:
-        """Derivatives of the losses of all classes."""
-        return self.loss.derivative(self._membership(y), z.ravel()).reshape(z.shape)
 
     def worst_derivative(self, z: np.ndarray) -> np.ndarray:
         """Norm for the class whose own derivative exceeds that among the rest by most."""
@@ -1005,12 +1009,9 @@ class OneVsRest(_SumOfLosses):
         )
         return np.asarray(np.sqrt(rest.sum(axis=1) + (own - rest).max(axis=1)))
 
-    def _membership(self, y: np.ndarray) -> np.ndarray:
+    def _inner_targets(self, y: np.ndarray) -> np.ndarray:
         """Membership of row i in class k, as 0 or 1, for all pairs (i, k) in row order."""
         return (y[:, None] == np.arange(self.n_classes)).ravel().astype(np.float64)
-
-    def _valid(self, y: np.ndarray) -> np.ndarray:
-        return (y >= 0) & (y < self.n_classes) & (np.floor(y) == y)
 
 
 @dataclass(frozen=True)

@@ -88,11 +88,16 @@ class NoPenalty(Penalty):
 
 @dataclass(frozen=True)
 class _OfStrength(Penalty, ABC):
-    """A penalty that is proportional to its strength alpha, non-negative and finite."""
+    """A share of the l1 norm and half the squared l2 norm, by their strength alpha."""
 
     alpha: float
 
     separable: ClassVar[bool] = True
+
+    @property
+    @abstractmethod
+    def l1_ratio(self) -> float:
+        """Share of the l1 part."""
 
     def __post_init__(self) -> None:
         settle_numbers(self)
@@ -101,6 +106,32 @@ class _OfStrength(Penalty, ABC):
                 f"{type(self).__name__} needs an alpha in [0, inf), got {self.alpha}; alpha=0 "
                 "means no penalty."
             )
+
+    @property
+    def isotropic(self) -> bool:
+        """True if it has no l1 part."""
+        return self.l1_ratio == 0
+
+    @property
+    def l1(self) -> float:
+        """Strength of the l1 part."""
+        return self.alpha * self.l1_ratio
+
+    @property
+    def strong_convexity(self) -> float:
+        """Strength of the l2 part."""
+        return self.alpha * (1.0 - self.l1_ratio)
+
+    def value(self, w: np.ndarray) -> float:
+        # What does not count may be infinite.
+        l1 = float(np.abs(w).sum()) if self.l1_ratio > 0 else 0.0
+        squares = float(np.vdot(w, w)) if self.l1_ratio < 1 else 0.0
+        return self.alpha * (self.l1_ratio * l1 + 0.5 * (1.0 - self.l1_ratio) * squares)
+
+    def prox(self, w: np.ndarray, step: float) -> np.ndarray:
+        """Soft thresholding for the l1 part, then shrinking for the l2 part."""
+        v = soft_threshold(w, step * self.alpha * self.l1_ratio) if self.l1_ratio else w
+        return v / (1.0 + step * self.alpha * (1.0 - self.l1_ratio))
 
     def scaled(self, factor: float) -> Self:
         return replace(self, alpha=self.alpha * factor)
@@ -116,20 +147,7 @@ class L2(_OfStrength):
         Strength, non-negative and finite.
     """
 
-    isotropic: ClassVar[bool] = True
-
-    @property
-    def strong_convexity(self) -> float:
-        """The strength alpha."""
-        return self.alpha
-
-    def value(self, w: np.ndarray) -> float:
-        """Half the squared norm, times alpha."""
-        return 0.5 * self.alpha * float(np.vdot(w, w))
-
-    def prox(self, w: np.ndarray, step: float) -> np.ndarray:
-        """``w / (1 + step alpha)``."""
-        return w / (1.0 + step * self.alpha)
+    l1_ratio: ClassVar[float] = 0.0
 
 
 @dataclass(frozen=True)
@@ -143,28 +161,7 @@ class L1(_OfStrength):
     """
 
     selects: ClassVar[bool] = True
-    strong_convexity: ClassVar[float] = 0.0
-
-    @property
-    def l1(self) -> float:
-        """All of it."""
-        return self.alpha
-
-    def value(self, w: np.ndarray) -> float:
-        """Sum of absolute entries, times alpha."""
-        return self.alpha * float(np.abs(w).sum())
-
-    def prox(self, w: np.ndarray, step: float) -> np.ndarray:
-        """Entries moved towards zero by ``step alpha``, not across it."""
-        return soft_threshold(w, step * self.alpha)
-
-
-def soft_threshold(w: np.ndarray, threshold: float) -> np.ndarray:
-    """``sign(w) max(|w| - threshold, 0)``, the proximal map of ``threshold ||.||_1``."""
-    # Several times as fast as numpy's clip for the few entries of a model.
-    out = np.minimum(w, threshold)
-    np.maximum(out, -threshold, out=out)
-    return np.subtract(w, out, out=out)
+    l1_ratio: ClassVar[float] = 1.0
 
 
 @dataclass(frozen=True)
@@ -189,30 +186,13 @@ class ElasticNet(_OfStrength):
                 "1 means lasso."
             )
 
-    @property
-    def isotropic(self) -> bool:
-        """True if it has no l1 part."""
-        return self.l1_ratio == 0
 
-    @property
-    def l1(self) -> float:
-        """Strength of the l1 part."""
-        return self.alpha * self.l1_ratio
-
-    @property
-    def strong_convexity(self) -> float:
-        """Strength of the l2 part."""
-        return self.alpha * (1.0 - self.l1_ratio)
-
-    def value(self, w: np.ndarray) -> float:
-        l1, squares = float(np.abs(w).sum()), float(np.vdot(w, w))
-        return self.alpha * (self.l1_ratio * l1 + 0.5 * (1.0 - self.l1_ratio) * squares)
-
-    def prox(self, w: np.ndarray, step: float) -> np.ndarray:
-        """Soft thresholding for the l1 part, then shrinking for the l2 part."""
-        v = soft_threshold(w, step * self.alpha * self.l1_ratio)
-        v /= 1.0 + step * self.alpha * (1.0 - self.l1_ratio)
-        return v
+def soft_threshold(w: np.ndarray, threshold: float) -> np.ndarray:
+    """``sign(w) max(|w| - threshold, 0)``, the proximal map of ``threshold ||.||_1``."""
+    # Several times as fast as numpy's clip for the few entries of a model.
+    out = np.minimum(w, threshold)
+    np.maximum(out, -threshold, out=out)
+    return np.subtract(w, out, out=out)
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from math import isfinite, sqrt
+from math import isfinite, isinf, sqrt
 
 import numpy as np
 
@@ -182,6 +182,18 @@ class Problem:
     def smoothness(self) -> float:
         """Lipschitz constant of one row's gradient (L; L1 in Menart et al.); may be infinite."""
         return self.loss.smoothness * self.row_norm**2 * self.max_weight
+
+    def kept_by(self, clip: float) -> float:
+        """Share of itself, about, to which a clip of bounded derivatives shrinks the loss.
+
+        A penalty is scaled down alike, so that the balance of the two stays.
+
+        Parameters
+        ----------
+        clip : float
+            Bound on the derivative of the loss, at most its Lipschitz constant.
+        """
+        return 1.0 if isinf(self.loss.lipschitz) else clip / self.loss.lipschitz
 
     @property
     def wide(self) -> bool:

@@ -1,7 +1,7 @@
 """Totals of what composed estimators have spent, and the budget that they may not exceed."""
 
 from .budget import PrivacyBudget
-from .composition import ParallelComposition, compose
+from .composition import RULES, ParallelComposition, compose
 from .composition_verdicts import check_composed, verdict_of
 from .divergences import CHOICE_AS_GAUSSIAN, gaussian_price, grouped, renyi
 from .filters import FILTERS, Amount, GaussianFilter, RenyiFilter, SumsFilter, ThresholdFilter
@@ -10,7 +10,6 @@ from .open_budgets import TOKENS, BudgetedEstimator
 from .privacy_ledger import QUERIES, PrivacyLedger, Releases, releases, words_of
 from .privacy_report import SCHEMA, PrivacyReport, report
 from .receipts import Receipt, SpendBound
-from .recomputation import RULES
 from .registry import TABLE, Columns, Entry, Rule, Verdict
 from .split_budget import split_budget
 from .total import TotalSpent, privacy_spent

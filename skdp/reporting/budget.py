@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import atexit
 from numbers import Real
-from types import TracebackType
 from typing import Any, NoReturn, Self, final
+
+from sklearn.utils._param_validation import Interval, Options
 
 from ..exceptions import PrivacyLeakWarning, warn_user
 from ..privacy.accounting.ledger import PrivacySpent
 from ..privacy.adjacency import Adjacency, PrivacyUnit
-from ..validation import shown
+from ..validation import check_hyperparameters, one_of
 from .budget_store import BudgetStore, Entry, Summary, thresholds_to_come
 from .composition_verdicts import check_composed, nested_estimators
 from .filters import FILTERS, SumsFilter
 from .open_budgets import close_budget, looked_up, open_budget, waiting
 
-# The largest that a fit takes, too; sums of its square have to be finite.
-_LARGEST_EPSILON = 1e9
+_CONSTRAINTS: dict[str, list[Any]] = {
+    # The largest that a fit takes, too; sums of its square have to be finite.
+    "epsilon": [Interval(Real, 0, 1e9, closed="right")],
+    "delta": [Interval(Real, 1e-300, 1, closed="left"), Options(Real, {0})],
+    "adjacency": [one_of(*(a.value for a in Adjacency))],
+    "accounting": [one_of("auto", *FILTERS)],
+}
 _LOST = (
     "The file of this PrivacyBudget is gone, and with it what its fits have spent; no fit can be "
     "charged to it any more. Add up their receipts with skdp.privacy_spent."
@@ -119,20 +125,8 @@ class PrivacyBudget:
         privacy_unit: bool = False,
         accounting: str = "auto",
     ) -> None:
-        if not isinstance(epsilon, Real) or not 0 < epsilon <= _LARGEST_EPSILON:
-            raise ValueError(f"PrivacyBudget needs an epsilon in (0, 1e9], got {shown(epsilon)}.")
-        if not isinstance(delta, Real) or not (delta == 0 or 1e-300 <= delta < 1):
-            raise ValueError(f"PrivacyBudget needs a delta in [0, 1), got {shown(delta)}.")
-        if not isinstance(adjacency, str) or adjacency not in [a.value for a in Adjacency]:
-            raise ValueError(
-                "PrivacyBudget needs an adjacency of 'replace_one' or 'zero_out', got "
-                f"{shown(adjacency)}."
-            )
-        if not isinstance(accounting, str) or accounting not in ("auto", *FILTERS):
-            raise ValueError(
-                f"PrivacyBudget needs an accounting of 'auto', {', '.join(map(repr, FILTERS))}, "
-                f"got {shown(accounting)}."
-            )
+        given = {name: value for name, value in locals().items() if name in _CONSTRAINTS}
+        check_hyperparameters(_CONSTRAINTS, given, type(self).__name__)
         if delta == 0 and accounting not in ("auto", SumsFilter.name):
             raise ValueError(
                 "PrivacyBudget with delta=0 needs an accounting of 'auto' or 'sums', by which pure "
@@ -246,12 +240,7 @@ class PrivacyBudget:
     def __enter__(self) -> Self:
         return self.open()
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        failure: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *failure: object) -> None:
         self.close()
 
     @property

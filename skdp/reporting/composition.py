@@ -43,16 +43,24 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from math import ceil, hypot, inf, isinf, log, sqrt
+from math import ceil, hypot, inf, isclose, isinf, log, sqrt
 from typing import Any, Self, TypeGuard
 
 import numpy as np
 from scipy.optimize import brentq
 
 from ..privacy.accounting import gdp, perturbation
+from ..privacy.accounting.calculus import (
+    Calculus,
+    PerturbedGaussianDP,
+    PureDP,
+    ZeroConcentratedDP,
+)
 from ..privacy.accounting.events import (
     Event,
+    ExponentialEvent,
     GaussianEvent,
+    NonPrivateEvent,
     ObjectivePerturbationEvent,
     Part,
     PrefixSumEvent,
@@ -67,7 +75,7 @@ from ..privacy.accounting.subsampling import epsilon as epsilon_by_distributions
 from ..privacy.adjacency import Adjacency, PrivacyUnit
 from ..validation import check_numbers, shown
 from . import number_of_trials as trials
-from .divergences import gaussian_price
+from .divergences import added_delta, gaussian_price, price_beside_delta
 from .number_of_trials import NumberOfTrials
 from .receipts import ORDERS, Receipt, epsilon_by_renyi
 
@@ -79,8 +87,23 @@ _ROUNDING = 1e-12
 _LEAST_LEVEL = 1e-9
 # As many receipts are kept one by one.
 _KEPT = 16
+# What each rule does, in words.
+RULES = {
+    "pure": "epsilons add up: sensitivity / noise, of slope and output, and the Jacobian",
+    "gaussian": "mu^2 = count * (sensitivity / noise)^2 adds up, exactly for Gaussian noise",
+    "thresholds": "mu^2 adds up, at the delta that is left by those of thresholds, which add up",
+    "concentrated": "zero-concentrated: count * (sensitivity / noise)^2, a quarter for choices",
+    "perturbation": "one objective perturbation that outweighs the Gaussian releases beside it",
+    "renyi": "Renyi divergences add up, order by order",
+    "sum": "the epsilons of the fits add up, and the deltas",
+    "stated": "by a longer computation, which needs skdp",
+}
+# Of the events that the script has a Gaussian price and Renyi divergences for.
+_OF_SCRIPT = GaussianEvent, PrefixSumEvent, ExponentialEvent, NonPrivateEvent
+# What rounding, and a total that is reported as the budget it fills, may change.
+_AS_STATED = 1e-7
 # A function of receipts and a delta: their epsilon, or, without a delta, whether there is one.
-_Bound = Callable[[Sequence[Receipt], float | None], float]
+_Bound = Callable[[Sequence[Receipt], Any], float]
 
 
 def compose(
@@ -249,10 +272,8 @@ class ParallelComposition:
         ledger : Ledger
             Opened for these rows and no others.
         """
-        part = Part(self._stop, self._stop + n_samples)
-        self._receipts = [*self._receipts, _receipt(part, ledger)]
-        self._stop = part.stop
-        self._fold()
+        self.open(n_samples, ledger)
+        self.settle(ledger)
 
     def open(self, n_samples: int, ledger: Ledger) -> None:
         """Record the whole budget of the next part, which stands until the part is settled.
@@ -278,7 +299,8 @@ class ParallelComposition:
         ledger : Ledger
             With which the part was opened.
         """
-        self._receipts[-1] = _receipt(self._receipts[-1].part, ledger)
+        part = self._receipts[-1].part
+        self._receipts[-1] = _Receipt(part, ledger.receipt(whole=True), ledger.spent())
         self._fold()
 
     def skip(self, n_samples: int) -> None:
@@ -545,10 +567,6 @@ def _about(event: Event, part: Part) -> Event:
     return event.changed(part=replace(site, within=part) if isinstance(site, Site) else part)
 
 
-def _receipt(part: Part, ledger: Ledger) -> _Receipt:
-    return _Receipt(part, ledger.receipt(whole=True), ledger.spent())
-
-
 def _is_gaussian(receipt: _Receipt) -> bool | None:
     if receipt.events is None:
         return None
@@ -559,3 +577,79 @@ def _folded(first: _Receipt, second: _Receipt) -> _Receipt:
     part = Part(first.part.start, second.part.stop, first.part.count + second.part.count)
     worst = second if second.spent > first.spent else first
     return replace(worst, part=part)
+
+
+# Rules by which anybody can recompute a total from events, each short enough for a script of the
+# standard library, ``examples/recompute_report.py``. A report names the rule that gives its own
+# total, if there is one, so that no other has to be tried.
+
+
+def rule_of(receipts: Sequence[Receipt], total: PrivacySpent) -> str:
+    """The first rule that gives the total of fits on the same rows; ``'stated'`` if none does."""
+    several = len(receipts) > 1
+    # What a single fit states is no sum that anybody could check.
+    names = [name for name in _RECOMPUTED if several or name != "sum"]
+    return next((name for name in names if follows(name, receipts, total)), "stated")
+
+
+def follows(rule: str, receipts: Sequence[Receipt], total: PrivacySpent) -> bool:
+    """Tell whether a rule gives the total of fits on the same rows; ``'stated'`` never does."""
+    if rule not in _RECOMPUTED:
+        return False
+    epsilon = _RECOMPUTED[rule](receipts, total.delta)
+    return isclose(epsilon, total.epsilon, rel_tol=_AS_STATED)
+
+
+def _by(calculus: Calculus) -> _Bound:
+    """Epsilon at a delta in the range of a calculus, where all events have a price by it."""
+
+    def priced(receipt: Receipt) -> float:
+        if not receipt.complete:
+            return inf
+        try:
+            return max(sum(e.count * calculus.cost(e) for e in rows) for rows in receipt.slices)
+        except TypeError:
+            return inf
+
+    def epsilon(receipts: Sequence[Receipt], delta: float) -> float:
+        price = sum(map(priced, receipts))
+        # Delta is 0 for pure epsilon and for nothing else.
+        known = delta == 0 if isinstance(calculus, PureDP) else 1e-299 < delta < 1
+        return calculus.epsilon(price, delta) if known and not isinf(price) else inf
+
+    return epsilon
+
+
+def _scripted(bound: _Bound) -> _Bound:
+    """A bound where the script has a price for all events; infinite elsewhere."""
+
+    def epsilon(receipts: Sequence[Receipt], delta: float) -> float:
+        events = (event for receipt in receipts for event in receipt.events)
+        known = 0 < delta < 1 and all(isinstance(event, _OF_SCRIPT) for event in events)
+        return bound(receipts, delta) if known else inf
+
+    return epsilon
+
+
+def _thresholds(receipts: Sequence[Receipt], delta: float) -> float:
+    events = [event for receipt in receipts for event in receipt.events]
+    left = delta - sum(map(added_delta, events))
+    price = sum(receipt.most(price_beside_delta) for receipt in receipts)
+    known = all(isinstance(event, (*_OF_SCRIPT, ThresholdEvent)) for event in events)
+    return gdp.epsilon(sqrt(price), left) if known and not isinf(price) and left > 0 else inf
+
+
+def _sum_of_all(receipts: Sequence[Receipt], delta: float) -> float:
+    deltas = sum(receipt.fits * receipt.spent.delta for receipt in receipts)
+    return _sum(receipts, inf) if isclose(deltas, delta, rel_tol=_AS_STATED) else inf
+
+
+_RECOMPUTED: dict[str, _Bound] = {
+    "pure": _by(PureDP()),
+    "gaussian": _scripted(_gaussian),
+    "thresholds": _thresholds,
+    "concentrated": _by(ZeroConcentratedDP()),
+    "perturbation": _by(PerturbedGaussianDP()),
+    "renyi": _scripted(_renyi),
+    "sum": _sum_of_all,
+}

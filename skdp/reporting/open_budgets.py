@@ -232,7 +232,7 @@ def looked_up() -> Iterator[None]:
     time are taken for parts of the block.
     """
     latest: dict[BudgetStore, int] = {}
-    for budget in (*_opened_in_process(), *_opened_by_parents()):
+    for budget in (*_open.values(), *_opened_by_parents()):
         with suppress(FileNotFoundError):
             latest[budget] = budget.latest()
     try:
@@ -352,20 +352,16 @@ def charged(
         charge.settle(Receipt.of(model))
 
 
-def _opened_in_process() -> list[BudgetStore]:
-    return [*_open.values()]
-
-
 def _known_to(model: Any) -> list[BudgetStore]:
     """Budgets that are open in this process, and those whose tokens the model carries."""
     carried = (budget for budget in vars(model).get(TOKENS, ()) if not budget.is_void)
-    return [*_opened_in_process(), *carried]
+    return [*_open.values(), *carried]
 
 
 def _tell_child_processes() -> None:
     """Keep the environment of processes that begin from now on up to date."""
     above = [budget for budget in _opened_by_parents() if budget.path not in _open]
-    if budgets := [*above, *_opened_in_process()]:
+    if budgets := [*above, *_open.values()]:
         os.environ[_ENVIRONMENT] = json.dumps([vars(budget) for budget in budgets])
     else:
         os.environ.pop(_ENVIRONMENT, None)

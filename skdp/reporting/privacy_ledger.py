@@ -30,6 +30,7 @@ QUERIES = {
     "arm_moments": "moments of the arms",
     "arm_selections": "choice of features of the arms",
     "arm_steps": "step of the arms",
+    "arm_sums": "running sums of gradients of the arms",
     "category_counts": "counts of rows by category",
     "column_cells": "counts of rows by cell of the columns",
     "column_moments": "moments of the columns",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from math import ceil, exp, inf, isfinite, isinf, sqrt
 from typing import Any, final
 
@@ -18,12 +18,10 @@ from ..privacy.adjacency import Adjacency, PrivacyUnit
 from ..validation import shown
 from .budget import PrivacyBudget
 from .budget_warnings import LARGEST_EPSILON
-from .composition import common_adjacency, compose
+from .composition import RULES, common_adjacency, compose, follows, rule_of
 from .deployment_record import deployment_record
 from .privacy_ledger import NEW_ROWS, of_stream, releases, times
 from .receipts import Receipt
-from .recomputation import RULES, follows, rule_of
-from .renderings import Section, as_markdown
 from .total import Found
 from .versions import versions
 
@@ -77,6 +75,25 @@ _OF_RELEASES = "purpose", "query", "mechanism", "count", "parts"
 _RECOMPUTE = "give its JSON to examples/recompute_report.py, which needs nothing but Python"
 
 
+@dataclass(frozen=True)
+class _Section:
+    """A part of a report.
+
+    Parameters
+    ----------
+    title : str
+        Heading.
+    items : sequence of str or pair of str
+        Sentences, or names with what there is to say of them.
+    rows : sequence of tuple of str
+        Table below, its first row the head; empty for none.
+    """
+
+    title: str
+    items: Sequence[str | tuple[str, str]]
+    rows: Sequence[tuple[str, ...]] = field(default=())
+
+
 @final
 @dataclass(frozen=True)
 class PrivacyReport:
@@ -122,7 +139,7 @@ class PrivacyReport:
     def to_markdown(self) -> str:
         """The report as Markdown, for a page of documentation or a model card."""
         title = f"Privacy report: {self.facts['subject']}"
-        return as_markdown(title, self.facts["summary"], self._sections())
+        return _as_markdown(title, self.facts["summary"], self._sections())
 
     def to_deployment_record(self) -> str:
         """Draft of a record for the public registry of deployments (registry.opendp.org), in YAML.
@@ -151,7 +168,7 @@ class PrivacyReport:
     def _repr_markdown_(self) -> str:
         return self.to_markdown()
 
-    def _sections(self) -> list[Section]:
+    def _sections(self) -> list[_Section]:
         facts = self.facts
         if facts["state"] == "not_fitted":
             return []
@@ -167,13 +184,13 @@ class PrivacyReport:
             *([] if facts["trust"] == _NO_TRUST else [("trust", facts["trust"])]),
             ("added up", RULES[facts["rule"]]),
         ]
-        sections = [Section("What is promised", promise)]
+        sections = [_Section("What is promised", promise)]
         sections += [_section(fit) for fit in facts["fits"]]
-        sections.append(Section("Taken to be public", facts["public"]))
-        sections.append(Section("Leaks and cautions", facts["cautions"] or ["none known"]))
-        sections.append(Section("Not covered", facts["not_covered"]))
+        sections.append(_Section("Taken to be public", facts["public"]))
+        sections.append(_Section("Leaks and cautions", facts["cautions"] or ["none known"]))
+        sections.append(_Section("Not covered", facts["not_covered"]))
         used = ", ".join(f"{name} {number}" for name, number in facts["versions"].items())
-        sections.append(Section("To check it", [facts["recompute"], f"made with {used}"]))
+        sections.append(_Section("To check it", [facts["recompute"], f"made with {used}"]))
         return sections
 
 
@@ -551,7 +568,7 @@ def _cautions(spent: PrivacySpent, n_samples: int | None, fits: list[dict[str, A
     return lines
 
 
-def _section(fit: dict[str, Any]) -> Section:
+def _section(fit: dict[str, Any]) -> _Section:
     """The releases of a fit, grouped."""
     counted = PrivacyUnit(fit["unit"]).plural
     size = "" if fit["n_samples"] is None else f", {fit['n_samples']:,} {counted}"
@@ -567,7 +584,7 @@ def _section(fit: dict[str, Any]) -> Section:
         for kind in fit["releases"]
     ]
     head = [("what for", "query", "times", "mechanism", "share")] if rows else []
-    return Section(f"{fit['who']}: {total}{size}{how}", published, head + rows)
+    return _Section(f"{fit['who']}: {total}{size}{how}", published, head + rows)
 
 
 def _grouped(receipt: Receipt) -> dict[str, Any]:
@@ -596,3 +613,29 @@ def _number(value: Any) -> Any:
     if isinstance(value, float):
         return value if isfinite(value) else str(value)
     return str(value) if isinstance(value, Adjacency) else value
+
+
+def _as_markdown(title: str, summary: str, sections: Sequence[_Section]) -> str:
+    """Markdown, for a terminal, a page of documentation or a cell of a notebook."""
+    lines = [f"# {title}", "", _plain(summary)]
+    for section in sections:
+        lines += ["", f"## {_plain(section.title)}", ""]
+        for item in section.items:
+            named = isinstance(item, tuple)
+            text = f"**{_plain(item[0])}**: {_plain(item[1])}" if named else _plain(str(item))
+            lines.append(f"- {text}")
+        if section.rows:
+            head, *body = (tuple(map(_plain, row)) for row in section.rows)
+            widths = [max(map(len, column)) for column in zip(head, *body, strict=True)]
+            rows = [head, tuple("-" * max(3, width) for width in widths), *body]
+            lines += [""] * bool(section.items)
+            lines += [f"| {' | '.join(map(str.ljust, row, widths))} |" for row in rows]
+    return "\n".join([*lines, ""])
+
+
+def _plain(text: str) -> str:
+    """Text in which nothing is Markdown: names of steps may hold anything."""
+    for mark in "\\`*<>|":
+        text = text.replace(mark, f"\\{mark}")
+    # What would start the address of a link or an image; other brackets are text.
+    return " ".join(text.split()).replace("](", "]\\(")

@@ -268,15 +268,12 @@ def _held(thing: Any, attributes: tuple[str, ...]) -> list[tuple[str, Any]] | No
         for k, part in enumerate(held):
             if isinstance(part, list | tuple):
                 # To no columns of a ColumnTransformer nothing is fitted.
-                found += [] if len(part) > 2 and _none(part[2]) else [(part[0], part[1])]
+                columns = part[2] if len(part) > 2 else None
+                empty = isinstance(columns, list | tuple | np.ndarray) and len(columns) == 0
+                found += [] if empty else [(part[0], part[1])]
             elif (type(part).__module__, type(part).__name__) != _CONSTANT:
                 found.append((f"{attribute}[{k}]", part))
     return found
-
-
-def _none(columns: Any) -> bool:
-    """Tell whether a list of columns is empty."""
-    return isinstance(columns, list | tuple | np.ndarray) and len(columns) == 0
 
 
 # Parameters by which estimators learn or tell something of rows.

@@ -8,7 +8,7 @@ from .batch_solvers import BATCH_SOLVERS, batch_kind_of
 from .blocks import Blocks, within_a_block
 from .dda import DDA, DualNodes
 from .descent import Descent, TailMean
-from .descent_rules import DescentRule
+from .descent_rules import DescentRule, DescentSolver
 from .dual_averaging import DualAveraging
 from .frank_wolfe import FrankWolfe, axis_vertices_of, steps_for
 from .ftrl import FTRL
@@ -42,6 +42,7 @@ __all__ = [
     "Course",
     "Descent",
     "DescentRule",
+    "DescentSolver",
     "DualAveraging",
     "DualNodes",
     "FrankWolfe",
@@ -88,4 +89,5 @@ def kind_of(solver: str | Solver) -> type[Solver]:
         If there is no such solver.
     """
     # Estimators have checked theirs, so that what is unknown is the solver of a block.
-    return Blocks if solver == Blocks.option() else batch_kind_of(solver)
+    known = SOLVERS.get(solver) if isinstance(solver, str) else None
+    return batch_kind_of(solver) if known is None else known

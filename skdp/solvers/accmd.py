@@ -4,29 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import inf, isinf, sqrt
-from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval
 
 from ..problem.mirror_maps import Euclidean, MirrorMap, choose_mirror_map
 from ..problem.problem import Problem
-from ..validation import check_hyperparameters, one_of
+from ..validation import interval, one_of
 from .base import Solution, Solver, name_of
 from .defaults import ACCMD as tuned
-from .descent_rules import DescentRule, check_clip, descent_rule
+from .descent_rules import DescentRule, descent_rule, largest_step
 
 if TYPE_CHECKING:
     from ..privacy.oracle import Oracle
-
-_HYPERPARAMETERS: dict[str, list[Any]] = {
-    "steps": [None, Interval(Integral, 1, None, closed="left")],
-    "total_step_size": [None, Interval(Real, 0, None, closed="neither")],
-    "clip": [None, Interval(Real, 1e-50, None, closed="both")],
-    "radius": [None, Interval(Real, 0, None, closed="neither")],
-    "geometry": [one_of("auto", "euclidean")],
-}
 
 # Accelerated steps are stable up to 4 / (3 L), heavy-ball steps at momentum 0.9 up to 3.8 / L.
 _STABLE = 0.35
@@ -93,29 +83,28 @@ class AccMD(Solver):
     50
     """
 
+    hyperparameters: ClassVar[dict[str, list[Any]]] = {
+        "radius": [None, interval(0, None, "neither")],
+        "geometry": [one_of("auto", "euclidean")],
+    }
+
     steps: int | None = None
     total_step_size: float | None = None
     clip: float | None = None
     radius: float | None = None
     geometry: str = "auto"
 
-    def check(self, problem: Problem) -> None:
-        check_hyperparameters(_HYPERPARAMETERS, self.get_params(), "AccMD")
+    def refuse(self, problem: Problem) -> None:
         loss = problem.loss
         if isinf(loss.smoothness) or not loss.convex:
             raise ValueError(
                 f"AccMD needs a smooth convex loss, got {name_of(loss)}. Use the solver 'gd'."
             )
-        check_clip("AccMD", self.clip, problem)
 
     def solve(self, problem: Problem, oracle: Oracle, rng: np.random.Generator) -> Solution:
-        del rng
         self.check(problem)
         budget = oracle.budget
-        given = {
-            name: value for name in ("steps", "clip") if (value := getattr(self, name)) is not None
-        }
-        rule = descent_rule(problem, budget.mu, **given)
+        rule = descent_rule(problem, budget.mu, steps=self.steps, clip=self.clip)
         scale = problem.row_norm * problem.max_weight
         clip_norm, unit = rule.clip * scale, 1 / (problem.row_norm * scale)
         # Of the mean of all gradients together.
@@ -123,12 +112,9 @@ class AccMD(Solver):
         mirror = _mirror_map(problem, self.geometry)
         total_step_size = self._total_step_size(problem, mirror, rule, budget.mu, noise * unit)
         rate = 4 * total_step_size / (rule.steps * (rule.steps + 3)) * unit
-        lipschitz = problem.loss.lipschitz
-        # Clipping a bounded derivative shrinks the loss to about this share of itself.
-        weight = 1.0 if isinf(lipschitz) else rule.clip / lipschitz
         # The total step size is 0 in double precision where the set is hardly more than a point.
         slow = min(1.0, rule.total_step_size / total_step_size) if total_step_size else 1.0
-        space = _DualSpace(problem, mirror, weight, slow)
+        space = _DualSpace(problem, mirror, problem.kept_by(rule.clip), slow)
 
         y = z = problem.start()
         dual, total = space.dual(z), 0.0
@@ -165,8 +151,7 @@ class AccMD(Solver):
         )
         if isinstance(mirror, Euclidean) and self.radius is None:
             best = min(best, rule.total_step_size)
-        # The rule of one step without momentum is the largest stable step of heavy-ball descent.
-        largest = descent_rule(problem, mu, steps=1, clip=rule.clip, momentum=0.0).total_step_size
+        largest = largest_step(problem, mu, rule.clip)
         return min(best, _STABLE * largest * rule.steps * (rule.steps + 3) / 4)
 
 

@@ -2,36 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import ceil, isinf, log, sqrt
-from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-from sklearn.utils._param_validation import Interval
 
 from ..problem.problem import Problem
-from ..validation import check_hyperparameters
-from .base import Solution, Solver
+from ..validation import count, interval
+from .base import Solution
 from .defaults import AdaptiveGD as tuned
-from .descent_rules import OF_RULES, DescentRule, check_clip, descent_rule, rule_of
+from .descent_rules import DescentRule, DescentSolver, largest_step
 
 if TYPE_CHECKING:
     from ..privacy.oracle import Oracle
 
-_HYPERPARAMETERS: dict[str, list[Any]] = {
-    **OF_RULES,
-    "fewest": [None, Interval(Integral, 1, None, closed="left")],
-    "noise": [None, Interval(Real, 0, None, closed="neither")],
-    "norm_share": [Interval(Real, 0, 1, closed="neither")],
-    "norms": [Interval(Integral, 1, None, closed="left")],
-    "step": [None, Interval(Real, 0, None, closed="neither")],
-    "average": [Interval(Real, 0, None, closed="both")],
-}
-
 
 @dataclass(frozen=True)
-class AdaptiveGD(Solver):
+class AdaptiveGD(DescentSolver):
     r"""Noisy gradient descent that pays for precision in proportion to what a gradient needs.
 
     .. math:: N_t = \|\nabla F(w_t)\| + N(0, \hat\sigma^2), \qquad
@@ -70,16 +58,9 @@ class AdaptiveGD(Solver):
         Share of mu^2 that is set aside for norms, in (0, 1).
     norms : int, default=40
         Most norms, asked for at even distances in ``steps``.
-    total_step_size : float, optional
-        Total step length, as for ``gd``.
     step : float, optional
         Length of every step in units of ``1 / (row_norm**2 * max_weight)``, in place of lengths
         that follow the price.
-    clip : float, optional
-        Bound on the derivative of the loss of a row of full norm, that is, on a row's gradient in
-        units of ``row_norm * max_weight``, as for ``gd``.
-    momentum : float, optional
-        Heavy-ball coefficient, in [0, 1).
     average : float, default=3.0
         Iterate t has a weight of about ``t**average`` in the answer; inf returns the last one.
 
@@ -97,15 +78,20 @@ class AdaptiveGD(Solver):
     20
     """
 
-    steps: int | None = None
+    hyperparameters: ClassVar[dict[str, list[Any]]] = {
+        "fewest": [None, count()],
+        "noise": [None, interval(0, None, "neither")],
+        "norm_share": [interval(0, 1, "neither")],
+        "norms": [count()],
+        "step": [None, interval(0, None, "neither")],
+        "average": [interval(0, None, "both")],
+    }
+
     fewest: int | None = None
     noise: float | None = None
     norm_share: float = 0.05
     norms: int = 40
-    total_step_size: float | None = None
     step: float | None = None
-    clip: float | None = None
-    momentum: float | None = None
     average: float = 3.0
 
     @classmethod
@@ -141,10 +127,7 @@ class AdaptiveGD(Solver):
             average=float("inf"),
         )
 
-    def check(self, problem: Problem) -> None:
-        params = self.get_params()
-        check_hyperparameters(_HYPERPARAMETERS, params, "AdaptiveGD")
-        check_clip("AdaptiveGD", self.clip, problem)
+    def refuse(self, problem: Problem) -> None:
         if self.steps is not None and self.fewest is not None and self.fewest > self.steps:
             raise ValueError(
                 f"AdaptiveGD needs fewest <= steps, got fewest={self.fewest} and "
@@ -157,16 +140,13 @@ class AdaptiveGD(Solver):
             )
 
     def solve(self, problem: Problem, oracle: Oracle, rng: np.random.Generator) -> Solution:
-        del rng
         self.check(problem)
         budget = oracle.budget
         rule, largest, steps, fewest = self._plan(problem, budget.mu)
         least, most = 1 / steps, 1 / fewest
         scale = problem.row_norm * problem.max_weight
         clip_norm, unit = rule.clip * scale, 1 / (problem.row_norm * scale)
-        lipschitz = problem.loss.lipschitz
-        # Clipping a bounded derivative shrinks the loss to about this share of itself.
-        weight = 1.0 if isinf(lipschitz) else rule.clip / lipschitz
+        weight = problem.kept_by(rule.clip)
 
         apart = ceil(steps / self.norms)
         look = budget.fraction(self.norm_share).split(ceil(steps / apart))[0]
@@ -206,9 +186,8 @@ class AdaptiveGD(Solver):
     def _plan(self, problem: Problem, mu: float) -> tuple[DescentRule, float, int, int]:
         """The rule of even steps, the longest step, and the most and fewest steps."""
         half = None if self.steps is None else ceil(self.steps / 2)
-        rule = rule_of(replace(self, steps=half), problem, mu)
-        # The rule of one step without momentum is the largest stable step.
-        largest = descent_rule(problem, mu, steps=1, clip=rule.clip, momentum=0.0).total_step_size
+        rule = self.rule(problem, mu, steps=half)
+        largest = largest_step(problem, mu, rule.clip)
         steps, fewest = self.steps, self.fewest
         growth = max(1.0, mu / 2)
         if steps is None:

@@ -4,23 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import sqrt
-from numbers import Real
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval
 
 from ..problem.problem import Problem
-from ..validation import check_hyperparameters, shown
-from .base import Solution, Solver
+from ..validation import interval
+from .base import Solution, Solver, refuse_all_but_ridge
 
 if TYPE_CHECKING:
     from ..privacy.oracle import Oracle
-
-_HYPERPARAMETERS: dict[str, list[Any]] = {
-    "floor": [Interval(Real, 0, 1e6, closed="right")],
-    "balance": [Interval(Real, 0, 1, closed="right")],
-}
 
 
 @dataclass(frozen=True)
@@ -63,26 +56,24 @@ class AdaSSP(Solver):
     {'floor': 0.75, 'balance': 0.5}
     """
 
+    hyperparameters: ClassVar[dict[str, list[Any]]] = {
+        "floor": [interval(0, 1e6, "right")],
+        "balance": [interval(0, 1, "right")],
+    }
+
     floor: float = 0.75
     balance: float = 0.5
 
-    def check(self, problem: Problem) -> None:
-        name = type(self).__name__
-        check_hyperparameters(_HYPERPARAMETERS, self.get_params(), name)
+    def refuse(self, problem: Problem) -> None:
         if not (problem.loss.squared and problem.bounds.target is not None):
             raise ValueError(
-                f"{name} needs the squared loss and bounded targets, got "
+                f"{type(self).__name__} needs the squared loss and bounded targets, got "
                 f"{type(problem.loss).__name__}. Use the solver 'gd'."
             )
-        if not (problem.penalty.quadratic and problem.constraint.whole_space):
-            raise ValueError(
-                f"{name} needs a ridge penalty or none and no constraint, got "
-                f"{shown(problem.penalty)} and {shown(problem.constraint)}. Use the solver 'gd'."
-            )
+        refuse_all_but_ridge(self, problem)
 
     def solve(self, problem: Problem, oracle: Oracle, rng: np.random.Generator) -> Solution:
         """Solve the normal equations; all of the budget goes to one query."""
-        del rng
         self.check(problem)
         moments, cross = oracle.normal_equations(balance=self.balance, spend=oracle.budget.whole())
         values, vectors = np.linalg.eigh(moments.value + problem.penalty_hessian())

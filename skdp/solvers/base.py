@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
+from math import isinf
 from typing import TYPE_CHECKING, Any, ClassVar, Self, final
 
 import numpy as np
@@ -12,10 +13,22 @@ import numpy as np
 from ..privacy.accounting.calculus import Calculus, GaussianDP
 from ..problem.losses import Loss, OneVsRest
 from ..problem.problem import Problem
+from ..validation import check_hyperparameters, count, interval, shown
 
 if TYPE_CHECKING:
     from ..privacy.adjacency import Adjacency
     from ..privacy.oracle import Oracle
+
+# Ranges of hyperparameters that mean the same in all solvers that have them.
+_HYPERPARAMETERS: dict[str, list[Any]] = {
+    "steps": [None, count()],
+    "total_step_size": [None, interval(0, None, "neither")],
+    "clip": [None, interval(1e-50, None, "both")],
+    "momentum": [None, interval(0, 1, "left")],
+    "average": [interval(0, 1, "both")],
+    "batch_size": [None, count()],
+    "label_blind": [None, "boolean"],
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,7 +104,6 @@ class Hyperparameters:
     @final
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Hyperparameters by name, so that a search can reach ``solver__name``."""
-        del deep  # There are no nested estimators.
         return {f.name: getattr(self, f.name) for f in fields(self)}
 
     @final
@@ -137,6 +149,10 @@ class Solver(Hyperparameters, ABC):
     matter, ``two_classes`` that it takes no more of them, and ``bounded_streams`` that it needs a
     bounded constraint where rows come one after another. ``infers`` says that it knows the
     covariance of its solution, which nothing may change then.
+
+    ``hyperparameters`` are the ranges of its fields, but for those that mean the same in all
+    solvers that have them: ``steps``, ``total_step_size``, ``clip``, ``momentum``, ``average``,
+    ``batch_size`` and ``label_blind``.
     """
 
     calculus: ClassVar[Calculus] = GaussianDP()
@@ -149,6 +165,7 @@ class Solver(Hyperparameters, ABC):
     two_classes: ClassVar[bool] = False
     bounded_streams: ClassVar[bool] = False
     infers: ClassVar[bool] = False
+    hyperparameters: ClassVar[dict[str, list[Any]]] = {}
 
     @property
     def central(self) -> bool:
@@ -163,7 +180,8 @@ class Solver(Hyperparameters, ABC):
     @property
     def counts_rows(self) -> bool:
         """True if ``problem.n_samples`` has to be the number of rows, whatever they weigh."""
-        return self.federated or self.in_order
+        sampled = getattr(self, "batch_size", None) is not None
+        return self.federated or self.in_order or sampled
 
     @property
     def settled(self) -> bool:
@@ -175,7 +193,6 @@ class Solver(Hyperparameters, ABC):
         """Whom it trusts with more than noisy messages of single sites, in a few words."""
         return "somebody with the rows of all sites"
 
-    @abstractmethod
     def check(self, problem: Problem) -> None:
         """Refuse hyperparameters that make no sense, or a problem that this solver cannot take.
 
@@ -191,6 +208,40 @@ class Solver(Hyperparameters, ABC):
         ------
         ValueError
             Naming the hyperparameter, or what the problem lacks, and the way out.
+        """
+        self.check_ranges(problem)
+        self.refuse(problem)
+
+    @final
+    def check_ranges(self, problem: Problem) -> None:
+        """Refuse hyperparameters outside of their ranges, and such as this problem does not allow.
+
+        Parameters
+        ----------
+        problem : Problem
+            As in ``check``.
+        """
+        name, given = type(self).__name__, self.get_params()
+        check_hyperparameters(_HYPERPARAMETERS | self.hyperparameters, given, name)
+        clip, batch_size = given.get("clip"), given.get("batch_size")
+        if clip is not None and isinf(min(clip, problem.loss.lipschitz)):
+            raise ValueError(
+                f"{name} needs a finite clip for {name_of(problem.loss)}, whose derivative is "
+                "unbounded, got clip=inf. Pass a number, or leave clip out for a default."
+            )
+        if batch_size is not None and batch_size > problem.n_samples:
+            raise ValueError(
+                f"{name} needs a batch_size of at most the number of rows, {problem.n_samples}, "
+                f"got {batch_size}. Leave batch_size out to take all of them."
+            )
+
+    def refuse(self, problem: Problem) -> None:
+        """Refuse a problem that this solver cannot take; by default it takes all of them.
+
+        Parameters
+        ----------
+        problem : Problem
+            As in ``check``, which calls this.
         """
 
     def check_pure(self, problem: Problem) -> None:
@@ -208,7 +259,6 @@ class Solver(Hyperparameters, ABC):
         ValueError
             Naming what stands against it, and the way out.
         """
-        del problem
         raise ValueError(
             f"{type(self).__name__} needs a positive delta for its noise, got delta=0. Use the "
             "solver 'objective_perturbation' or 'auto', or leave delta out."
@@ -231,7 +281,6 @@ class Solver(Hyperparameters, ABC):
         ValueError
             Naming what is needed, what there is, and the way out.
         """
-        del problem, mu
 
     def calculus_for(
         self, problem: Problem, epsilon: float, delta: float, adjacency: Adjacency
@@ -259,7 +308,6 @@ class Solver(Hyperparameters, ABC):
         UserWarning
             If minibatches are so small that answers about them are noisier than about all rows.
         """
-        del problem, epsilon, delta, adjacency
         return self.calculus
 
     def assumption(self, problem: Problem) -> str | None:
@@ -272,7 +320,6 @@ class Solver(Hyperparameters, ABC):
         problem : Problem
             Loss, penalty, constraint and public sizes; bounds may be stand-ins.
         """
-        del problem
         return None
 
     def from_nearby(self, mu: float) -> Solver | None:
@@ -283,7 +330,6 @@ class Solver(Hyperparameters, ABC):
         mu : float
             Gaussian-DP parameter of the budget.
         """
-        del mu
         return None
 
     @abstractmethod
@@ -299,6 +345,27 @@ class Solver(Hyperparameters, ABC):
         rng : Generator
             Public randomness.
         """
+
+
+def refuse_all_but_ridge(
+    solver: Solver, problem: Problem, advice: str = ". Use the solver 'gd'."
+) -> None:
+    """Refuse penalties that are no quadratic forms, and constraints.
+
+    Parameters
+    ----------
+    solver : Solver
+        Who refuses them.
+    problem : Problem
+        As in ``check``.
+    advice : str
+        End of the sentence, with the way out.
+    """
+    if problem.tied_to_coordinates:
+        raise ValueError(
+            f"{type(solver).__name__} needs a ridge penalty or none and no constraint, got "
+            f"{shown(problem.penalty)} and {shown(problem.constraint)}{advice}"
+        )
 
 
 def name_of(loss: Loss) -> str:

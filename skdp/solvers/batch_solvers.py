@@ -5,6 +5,7 @@ Blocks look theirs up here, so that this list cannot hold them.
 
 from typing import Any
 
+from ..docstrings import complete
 from ..validation import shown
 from .accmd import AccMD
 from .adaptive_gd import AdaptiveGD
@@ -47,6 +48,9 @@ BATCH_SOLVERS: dict[str, type[Solver]] = {
         TrackedGD,
     )
 }
+
+for _kind in BATCH_SOLVERS.values():
+    complete(_kind)
 
 
 def batch_kind_of(solver: Any) -> type[Solver]:

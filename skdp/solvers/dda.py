@@ -4,49 +4,25 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import ceil, isinf, sqrt
-from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 import numpy as np
 from scipy.sparse import issparse
-from sklearn.utils._param_validation import Interval
 
-from ..federated import TOPOLOGIES, Adjacent, Mixing, Round, Topology, draw_rounds, most_activations
+from ..federated import TOPOLOGIES, Adjacent, Round, Topology, draw_rounds, most_activations
 from ..privacy.accounting.calculus import Calculus
 from ..privacy.mechanisms.site_masks import exposure, exposure_of_all_pairs
 from ..problem.problem import Problem
 from ..problem.sites import Sites
-from ..validation import check_hyperparameters, one_of, shown
+from ..validation import count, interval, one_of, shown
 from .base import Solution, Solver
 from .defaults import DDA as tuned
-from .descent_rules import check_clip, descent_rule
+from .descent_rules import descent_rule
 from .minibatches import plan_block
 
 if TYPE_CHECKING:
     from ..privacy.adjacency import Adjacency
     from ..privacy.oracle import Oracle
-
-_HYPERPARAMETERS: dict[str, list[Any]] = {
-    "n_nodes": [None, Interval(Integral, 1, None, closed="left")],
-    "noise": [one_of("local", "pairwise", "secure_sum", "central")],
-    "adversary": [one_of("node", "final_model")],
-    "colluders": [None, Interval(Integral, 0, None, closed="left")],
-    "mask_ratio": [Interval(Real, 1e-3, 1e3, closed="both")],
-    "rounds": [None, Interval(Integral, 1, None, closed="left")],
-    "activation": [Interval(Real, 0, 1, closed="right")],
-    "schedule": [one_of("round_robin", "random", "edges")],
-    "topology": [one_of(*TOPOLOGIES), Topology],
-    "gossip_steps": [Interval(Integral, 1, None, closed="left")],
-    "dropout": [Interval(Real, 0, 1, closed="left")],
-    "subsampling": [None, Interval(Real, 1e-12, 1, closed="both")],
-    "clip": [None, Interval(Real, 1e-50, None, closed="both")],
-    "total_step_size": [None, Interval(Real, 0, None, closed="neither")],
-    "momentum": [None, Interval(Real, 0, 1, closed="left")],
-    "weights": [one_of("constant", "linear")],
-    "gamma": [None, Interval(Real, 0, None, closed="neither")],
-    "gamma_growth": [Interval(Real, 0, 1, closed="both")],
-    "average": [Interval(Real, 0, 1, closed="both")],
-}
 
 # What each source of noise needs besides messages that are private one by one.
 _TRUSTS = {
@@ -173,6 +149,24 @@ class DDA(Solver):
 
     federated: ClassVar[bool] = True
 
+    hyperparameters: ClassVar[dict[str, list[Any]]] = {
+        "n_nodes": [None, count()],
+        "noise": [one_of("local", "pairwise", "secure_sum", "central")],
+        "adversary": [one_of("node", "final_model")],
+        "colluders": [None, count(0)],
+        "mask_ratio": [interval(1e-3, 1e3, "both")],
+        "rounds": [None, count()],
+        "activation": [interval(0, 1, "right")],
+        "schedule": [one_of("round_robin", "random", "edges")],
+        "topology": [one_of(*TOPOLOGIES), Topology],
+        "gossip_steps": [count()],
+        "dropout": [interval(0, 1, "left")],
+        "subsampling": [None, interval(1e-12, 1, "both")],
+        "weights": [one_of("constant", "linear")],
+        "gamma": [None, interval(0, None, "neither")],
+        "gamma_growth": [interval(0, 1, "both")],
+    }
+
     n_nodes: int | None = None
     noise: str = "local"
     adversary: str = "node"
@@ -246,8 +240,9 @@ class DDA(Solver):
                 f"{type(self.topology).__name__}. Pass skdp.federated.Adjacent(...) of the "
                 "neighbours of each site for a graph of one's own."
             )
-        check_hyperparameters(_HYPERPARAMETERS, self.get_params(), "DDA")
-        check_clip("DDA", self.clip, problem)
+        super().check(problem)
+
+    def refuse(self, problem: Problem) -> None:
         if problem.sites is not None and self.n_nodes not in (None, problem.sites.n_sites):
             raise ValueError(
                 f"DDA needs n_nodes=None where fit is told the sites, got n_nodes={self.n_nodes} "
@@ -401,9 +396,7 @@ class Run:
             if isinf(clip):
                 clip = descent_rule(problem, oracle.budget.mu).clip
         clip = min(clip, problem.loss.lipschitz)
-        lipschitz = problem.loss.lipschitz
-        # Clipping a bounded derivative shrinks the loss to about this share of itself.
-        self._weight_of_penalty = 1.0 if isinf(lipschitz) else clip / lipschitz
+        self._weight_of_penalty = problem.kept_by(clip)
         self._clip_norm = clip * problem.row_norm * problem.max_weight
         momentum = solver.momentum
         self._momentum = tuned.MOMENTUM if momentum is None else momentum
@@ -429,7 +422,8 @@ class Run:
             a = float(t) if solver.weights == "linear" else 1.0
             whole += a
             asked = everyone if summed else r.active
-            W = nodes.look(asked, self._penalty(iota * whole), gamma * t**solver.gamma_growth)
+            penalty = self._weight_of_penalty * (iota * whole)
+            W = nodes.look(asked, penalty, gamma * t**solver.gamma_growth)
             tail.add(W.mean(axis=0), a)
             if summed:
                 # From the sum of messages to the mean gradient of the rows of the active sites.
@@ -437,10 +431,8 @@ class Run:
                 W = np.broadcast_to(W, (r.active.size, *W.shape[1:]))
                 nodes.z += a / rows * self._messages(r, W)
             else:
-                nodes.learn(r.active, self._messages(r, W), a, r.mixing, solver.gossip_steps)
-        last = nodes.look(
-            everyone, self._penalty(iota * whole), gamma * (t + 1) ** solver.gamma_growth
-        )
+                nodes.learn(r, self._messages(r, W), a, solver.gossip_steps)
+        last = nodes.look(everyone, penalty, gamma * (t + 1) ** solver.gamma_growth)
         return Solution(tail.mean(last.mean(axis=0)), n_iter=len(self._schedule))
 
     def _messages(self, r: Round, W: np.ndarray) -> np.ndarray:
@@ -466,9 +458,6 @@ class Run:
             trust=self._trust,
             edges=r.edges if self._trust[0] == "pairwise" else None,
         )
-
-    def _penalty(self, weight: float) -> float:
-        return self._weight_of_penalty * weight
 
     def _gamma(self, participation: float) -> float:
         """Weight of the distance to the start, that of the whole way divided by its length."""
@@ -582,27 +571,23 @@ class DualNodes:
         self.x[active] = beta * self.x[active] + (1 - beta) * fresh if beta else fresh
         return self.x[active]
 
-    def learn(
-        self, active: np.ndarray, messages: np.ndarray, weight: float, mixing: Mixing, times: int
-    ) -> None:
+    def learn(self, r: Round, messages: np.ndarray, weight: float, times: int) -> None:
         """Add the messages of the active nodes, and exchange.
 
         Parameters
         ----------
-        active : ndarray of shape (n_active,)
-            Nodes.
+        r : Round
+            Who is active, and averages with whom.
         messages : ndarray of shape (n_active, ...)
             Noisy gradients.
         weight : float
             Of these gradients in the sums.
-        mixing : Mixing
-            Who averages with whom.
         times : int
             How often.
         """
-        self.z[active] += weight * messages
+        self.z[r.active] += weight * messages
         for _ in range(times):
-            mixing.mix(self.z)
+            r.mix(self.z)
 
     def minimisers(self, z: np.ndarray, penalty: float, gamma: float) -> np.ndarray:
         """The argmin above for each of some sums z.

@@ -688,6 +688,9 @@ class IterativeWhitening:
     tables of numbers, and by published.py.
     """
 
+    # Rows longer than this many times the root of the effective dimension are scaled down to it
+    # from the second iteration on; at the last one to more, as far as noise allows.
+    ROW_LENGTH = 2.0
     # Half the spectral norm of the noise, from where an estimate would be more noise than answer.
     DROWNED_NOISE = 0.5
     # The same at the last iteration, up to which long rows are left whole. Set on simulated rows of

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import ceil, inf, isinf
+from math import ceil, inf
 from typing import Any
 
 import numpy as np
@@ -48,7 +48,6 @@ class Descent:
     def __init__(self, problem: Problem, rule: DescentRule, average: float) -> None:
         norm = typical_length(problem)
         scale = norm * problem.max_weight
-        lipschitz = problem.loss.lipschitz
         self.clip_norm = rule.clip * scale
         # Where rows themselves are cut to the typical length, scores are too large as it is.
         whole = problem.bounds.row_map is None or problem.row_norm > norm
@@ -61,8 +60,7 @@ class Descent:
         self.w = problem.start()
         self.n_steps = 0
         self._problem, self._momentum = problem, rule.momentum
-        # Clipping a bounded derivative shrinks the loss to about this share of itself.
-        self._weight_of_penalty = 1.0 if isinf(lipschitz) else rule.clip / lipschitz
+        self._weight_of_penalty = problem.kept_by(rule.clip)
         self._pace = np.zeros_like(self.w)
         self._tail = TailMean(rule.steps, average)
 

@@ -2,25 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from abc import ABC
+from dataclasses import dataclass, fields, replace
 from math import ceil, inf, isinf, log, sqrt
-from numbers import Integral, Real
-from typing import Any
-
-from sklearn.utils._param_validation import Interval
+from typing import Any, final
 
 from ..problem.problem import Problem
-from .base import name_of
+from .base import Solver
 from .defaults import DescentFamily
 from .defaults import DescentRule as tuned
-
-# Ranges of the hyperparameters of a rule.
-OF_RULES: dict[str, list[Any]] = {
-    "steps": [None, Interval(Integral, 1, None, closed="left")],
-    "total_step_size": [None, Interval(Real, 0, None, closed="neither")],
-    "clip": [None, Interval(Real, 1e-50, None, closed="both")],
-    "momentum": [None, Interval(Real, 0, 1, closed="left")],
-}
 
 
 @dataclass(frozen=True)
@@ -47,6 +37,51 @@ class DescentRule:
     clip: float
     momentum: float
     label_blind: bool = False
+
+
+@dataclass(frozen=True)
+class DescentSolver(Solver, ABC):
+    """Base of solvers by noisy gradients that go by a descent rule.
+
+    Parameters
+    ----------
+    steps : int, optional
+        Number of gradients.
+    total_step_size : float, optional
+        Total step length, the sum of step sizes divided by 1 - momentum, in units of
+        ``1 / (row_norm**2 * max_weight)``.
+    clip : float, optional
+        Bound on the derivative of the loss of a row of full norm, that is, on a row's gradient in
+        units of ``row_norm * max_weight``.
+    momentum : float, optional
+        Heavy-ball coefficient, in [0, 1).
+    """
+
+    steps: int | None = None
+    total_step_size: float | None = None
+    clip: float | None = None
+    momentum: float | None = None
+
+    @property
+    def settled(self) -> bool:
+        """True without minibatches."""
+        return getattr(self, "batch_size", None) is None
+
+    @final
+    def rule(self, problem: Problem, mu: float, **changes: Any) -> DescentRule:
+        """The rule for these hyperparameters, some of them changed.
+
+        Parameters
+        ----------
+        problem : Problem
+            Loss and public sizes.
+        mu : float
+            Gaussian-DP parameter of the budget.
+        **changes
+            Hyperparameters of the rule by name.
+        """
+        given = {f.name: getattr(self, f.name) for f in fields(DescentSolver)}
+        return descent_rule(problem, mu, **given | changes)
 
 
 def descent_rule(
@@ -128,9 +163,19 @@ def blind_for_labels(problem: Problem, mu: float) -> bool:
     return alike and problem.n_samples * mu >= tuned.BLIND_EVIDENCE
 
 
-def rule_of(solver: Any, problem: Problem, mu: float) -> DescentRule:
-    """The rule for the hyperparameters of a solver that has those of :data:`OF_RULES`."""
-    return descent_rule(problem, mu, **{name: getattr(solver, name) for name in OF_RULES})
+def largest_step(problem: Problem, mu: float, clip: float) -> float:
+    """Total step size of one step without momentum, which is the largest stable one.
+
+    Parameters
+    ----------
+    problem : Problem
+        Loss and public sizes.
+    mu : float
+        Gaussian-DP parameter of the budget.
+    clip : float
+        Bound on a row's gradient, see :class:`DescentRule`.
+    """
+    return descent_rule(problem, mu, steps=1, clip=clip, momentum=0.0).total_step_size
 
 
 def in_few_steps(rule: DescentRule, problem: Problem) -> DescentRule:
@@ -153,15 +198,6 @@ def in_few_steps(rule: DescentRule, problem: Problem) -> DescentRule:
         momentum=1 - memories / needed,
         total_step_size=(1 - ahead) * rule.total_step_size,
     )
-
-
-def check_clip(solver: str, clip: float | None, problem: Problem) -> None:
-    """Refuse a clip that does not bound the gradients of rows."""
-    if clip is not None and isinf(min(clip, problem.loss.lipschitz)):
-        raise ValueError(
-            f"{solver} needs a finite clip for {name_of(problem.loss)}, whose derivative is "
-            "unbounded, got clip=inf. Pass a number, or leave clip out for a default."
-        )
 
 
 def _largest_step(family: DescentFamily, clip: float, lipschitz: float) -> float:

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import ceil, isinf, log, sqrt
-from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from scipy.special import softmax
-from sklearn.utils._param_validation import Interval
 
 from ..problem.problem import Problem
-from ..validation import check_hyperparameters
+from ..validation import interval
 from .base import Solution, Solver
 from .defaults import DualAveraging as tuned
 from .descent import TailMean
@@ -20,14 +18,6 @@ from .preconditioning.class_frequencies import curvature_at_start
 
 if TYPE_CHECKING:
     from ..privacy.oracle import Oracle
-
-_HYPERPARAMETERS: dict[str, list[Any]] = {
-    "steps": [None, Interval(Integral, 1, None, closed="left")],
-    "clip": [None, Interval(Real, 1e-50, None, closed="neither")],
-    "opening": [None, Interval(Real, 0, 1, closed="left")],
-    "threshold": [None, Interval(Real, 0, None, closed="left")],
-    "average": [Interval(Real, 0, 1, closed="both")],
-}
 
 
 @dataclass(frozen=True)
@@ -91,15 +81,20 @@ class DualAveraging(Solver):
 
     descends: ClassVar[bool] = True
 
+    hyperparameters: ClassVar[dict[str, list[Any]]] = {
+        "clip": [None, interval(1e-50, None, "neither")],
+        "opening": [None, interval(0, 1, "left")],
+        "threshold": [None, interval(0, None, "left")],
+    }
+
     steps: int | None = None
     clip: float | None = None
     opening: float | None = None
     threshold: float | None = None
     average: float = 0.5
 
-    def check(self, problem: Problem) -> None:
+    def refuse(self, problem: Problem) -> None:
         name = type(self).__name__
-        check_hyperparameters(_HYPERPARAMETERS, self.get_params(), name)
         if problem.loss.of_residuals or problem.loss.log_means:
             raise ValueError(
                 f"{name} needs a loss of classes, such as the logistic loss or a hinge loss, got "
@@ -112,7 +107,6 @@ class DualAveraging(Solver):
             )
 
     def solve(self, problem: Problem, oracle: Oracle, rng: np.random.Generator) -> Solution:
-        del rng
         self.check(problem)
         budget, d = oracle.budget, problem.n_features
         growth = max(1.0, budget.mu / 2)

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import ceil, inf, isinf, log, sqrt
-from numbers import Integral, Real
+from math import ceil, isinf, log, sqrt
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval
 
 from ..privacy.accounting.calculus import Calculus, GaussianDP, ZeroConcentratedDP
+from ..problem.axis_vertices import AxisVertices
 from ..problem.problem import Problem
-from ..validation import check_hyperparameters, shown
+from ..validation import interval, shown
 from .base import Solution, name_of
 from .defaults import FrankWolfe as tuned
-from .descent_rules import check_clip
 from .online_frank_wolfe import (
     OnlineFrankWolfe,
     default_radius,
@@ -26,13 +24,6 @@ from .online_frank_wolfe import (
 if TYPE_CHECKING:
     from ..privacy.adjacency import Adjacency
     from ..privacy.oracle import Oracle
-
-_HYPERPARAMETERS: dict[str, list[Any]] = {
-    "steps": [None, Interval(Integral, 1, None, closed="left")],
-    "clip": [None, Interval(Real, 1e-50, None, closed="both")],
-    "entry": [None, Interval(Real, 1e-50, 1, closed="right")],
-    **OnlineFrankWolfe.OF_STREAMS,
-}
 
 
 @dataclass(frozen=True)
@@ -119,6 +110,11 @@ class FrankWolfe(OnlineFrankWolfe):
     >>> model = DPLogisticRegression(solver="frank_wolfe", constraint=L1Ball(30.0))
     """
 
+    hyperparameters: ClassVar[dict[str, list[Any]]] = {
+        "entry": [None, interval(1e-50, 1, "right")],
+        **OnlineFrankWolfe.OF_STREAMS,
+    }
+
     steps: int | None = None
     clip: float | None = None
     entry: float | None = None
@@ -127,9 +123,8 @@ class FrankWolfe(OnlineFrankWolfe):
     selects: ClassVar[bool] = True
     bounded_streams: ClassVar[bool] = True
 
-    def check(self, problem: Problem) -> None:
+    def refuse(self, problem: Problem) -> None:
         name, problem = type(self).__name__, in_default_ball(problem)
-        check_hyperparameters(_HYPERPARAMETERS, self.get_params(), name)
         vertices = axis_vertices_of(problem)
         if problem.bounds.row_map is not None or not problem.penalty.separable:
             raise ValueError(
@@ -155,13 +150,11 @@ class FrankWolfe(OnlineFrankWolfe):
                 f"{name} needs an L1Ball or a Simplex to choose vertices of, got "
                 f"{shown(problem.constraint)}. Leave noise out."
             )
-        check_clip(name, self.clip, problem)
 
     def calculus_for(
         self, problem: Problem, epsilon: float, delta: float, adjacency: Adjacency
     ) -> Calculus:
         """Exact for Gaussian noise, zero-concentrated for choices."""
-        del epsilon, delta, adjacency
         chooses = self._chooses(in_default_ball(problem))
         return ZeroConcentratedDP() if chooses else GaussianDP()
 
@@ -170,7 +163,6 @@ class FrankWolfe(OnlineFrankWolfe):
         return words_on_radius(problem)
 
     def solve(self, problem: Problem, oracle: Oracle, rng: np.random.Generator) -> Solution:
-        del rng
         self.check(problem)
         problem = in_default_ball(problem)
         vertices, plan = axis_vertices_of(problem), self._step_plan(problem, oracle.budget.mu)
@@ -291,31 +283,6 @@ def _entry_for(problem: Problem, growth: float) -> float:
     return min(1.0, usual * growth)
 
 
-@dataclass(frozen=True)
-class AxisVertices:
-    """A set whose vertices are signed coordinates, and perhaps zero."""
-
-    #: Size of the entry of a vertex.
-    radius: float
-    #: Whether one may go down as well as up.
-    two_sided: bool
-    #: Whether zero is one of the points to go to.
-    zero: bool
-
-    def point(self, index: int, shape: tuple[int, ...]) -> tuple[int, float]:
-        """Position among the entries of weights of this shape, and value, of a numbered vertex."""
-        size = int(np.prod(shape))
-        if index == size * (1 + self.two_sided):
-            return 0, 0.0
-        return index % size, self.radius if index < size else -self.radius
-
-    def scores(self, slopes: np.ndarray, l1: float) -> np.ndarray:
-        """Fall of the objective towards each vertex for these slopes, over the radius."""
-        g = slopes.ravel()
-        out = np.concatenate([-g, g]) if self.two_sided else -g
-        return np.append(out - l1, 0.0) if self.zero else out
-
-
 def axis_vertices_of(problem: Problem) -> AxisVertices | None:
     """The set of signed coordinates that a problem is about, or None.
 
@@ -328,9 +295,7 @@ def axis_vertices_of(problem: Problem) -> AxisVertices | None:
     """
     constraint, l1 = problem.constraint, problem.penalty.l1
     if constraint.axis_vertices:
-        # The vertex farthest down a slope is a negative one, if there are any.
-        vertex = float(constraint.linear_minimizer(np.ones(1))[0])
-        return AxisVertices(abs(vertex), vertex < 0, vertex < 0 and l1 > 0)
+        return AxisVertices.of(constraint, penalised=l1 > 0)
     lasso = problem.loss.squared and problem.bounds.target is not None and l1 > 0
     if lasso and constraint.cone and constraint.separable:
         return AxisVertices(default_radius(problem), constraint.whole_space, True)
@@ -418,9 +383,7 @@ class _Penalty:
 
     @classmethod
     def of(cls, problem: Problem, clip: float) -> _Penalty:
-        lipschitz = problem.loss.lipschitz
-        weight = 1.0 if lipschitz == inf else clip / lipschitz
-        ridge = problem.penalty.strong_convexity
+        weight, ridge = problem.kept_by(clip), problem.penalty.strong_convexity
         return cls(weight * ridge, weight * problem.penalty.l1, problem.max_weight)
 
     def scores(self, w: np.ndarray, vertices: AxisVertices) -> np.ndarray | None:

@@ -111,15 +111,9 @@ class FTRL(StreamingSolver):
         return StreamPlan(min(batches, problem.n_samples), clip, self.mechanism)
 
     def learner(
-        self,
-        problem: Problem,
-        plan: StreamPlan,
-        deviation: float,
-        before: Learner | None,
-        rng: np.random.Generator,
+        self, problem: Problem, plan: StreamPlan, deviation: float, before: Learner | None
     ) -> Learner:
         """Iterate, mean and running sum, starting at the model before if there is one."""
-        del rng
         start, earlier = problem.start(), 0
         if before is not None:
             start, earlier = problem.project(before.solution.w), before.solution.n_iter
@@ -150,7 +144,7 @@ class _Averaging(Learner):
         self, solver: FTRL, problem: Problem, plan: StreamPlan, start: Solution, step: float
     ) -> None:
         self._problem = problem
-        self._batches = plan.releases
+        self._plan = plan
         self._momentum = solver.momentum
         self._average = solver.average
         self._step = step
@@ -165,8 +159,7 @@ class _Averaging(Learner):
     def request(self) -> StreamRequest:
         """The gradient at the present iterate."""
         n, k = self._problem.n_samples, self._done
-        rows = n * (k + 1) // self._batches - n * k // self._batches
-        return StreamRequest(rows, self._w)
+        return StreamRequest(self._plan.end(k + 1, n) - self._plan.end(k, n), self._w)
 
     def learn(self, answer: np.ndarray) -> None:
         """One step along what the sum has grown by."""

@@ -2,42 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from math import sqrt
-from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval
 
 from ..privacy.accounting.calculus import Calculus
 from ..problem.problem import Problem
-from ..validation import check_hyperparameters, one_of
+from ..validation import interval, one_of
 from . import schedules
-from .base import Solution, Solver, name_of
+from .base import Solution, name_of
 from .defaults import GD as tuned
 from .descent import Descent, clips_whole_units
-from .descent_rules import OF_RULES, DescentRule, check_clip, in_few_steps, rule_of
-from .minibatches import check_batch_size, reserve
+from .descent_rules import DescentRule, DescentSolver, in_few_steps
+from .minibatches import reserve
 from .shrinkage import Course, at_honest_scale, towards_start
 
 if TYPE_CHECKING:
     from ..privacy.adjacency import Adjacency
     from ..privacy.oracle import Oracle
 
-_HYPERPARAMETERS: dict[str, list[Any]] = {
-    **OF_RULES,
-    "average": [Interval(Real, 0, 1, closed="both")],
-    "schedule": [one_of("exponential", "momentum", "uniform"), tuple, list],
-    "batch_size": [None, Interval(Integral, 1, None, closed="left")],
-    "decay": [Interval(Real, 0, 1, closed="right")],
-    "label_blind": [None, "boolean"],
-}
-
 
 @dataclass(frozen=True)
-class GD(Solver):
+class GD(DescentSolver):
     r"""Noisy gradient descent: T noisy full gradients, heavy-ball momentum, prox and projection.
 
     .. math:: w_{t+1} = \Pi\,\mathrm{prox}_{\eta r}\bigl(w_t - \eta g_t
@@ -68,17 +57,12 @@ class GD(Solver):
         for classes and 24 to 200 for residuals, the fewer the smaller the budget, and more at
         budgets beyond mu = 2. It is the largest of these where ``total_step_size``, ``momentum``,
         a schedule that is not even or a ``batch_size`` is given.
-    total_step_size : float, optional
-        Total step length, the sum of step sizes divided by 1 - momentum, in units of
-        ``1 / (row_norm**2 * max_weight)``.
     clip : float, optional
         Bound on the derivative of the loss of a row of full norm, that is, on a row's gradient in
         units of ``row_norm * max_weight``; at least 1e-50. ``inf`` stands for the
         Lipschitz constant of the loss. In other coordinates a row of full norm is one of typical
         length, and gradients of longer rows are clipped all the same. Below it, the penalty is
         scaled down alike, so that clipping does not change the balance between loss and penalty.
-    momentum : float, optional
-        Heavy-ball coefficient beta, in [0, 1).
     average : float, default=0.5
         Share of the last iterates that are averaged, in [0, 1]; 0 returns the last one.
     schedule : {'uniform', 'exponential', 'momentum'} or tuple of float, default='uniform'
@@ -125,30 +109,18 @@ class GD(Solver):
 
     descends: ClassVar[bool] = True
 
-    steps: int | None = None
-    total_step_size: float | None = None
-    clip: float | None = None
-    momentum: float | None = None
+    hyperparameters: ClassVar[dict[str, list[Any]]] = {
+        "schedule": [one_of("exponential", "momentum", "uniform"), tuple, list],
+        "decay": [interval(0, 1, "right")],
+    }
+
     average: float = 0.5
     schedule: str | tuple[float, ...] = "uniform"
     decay: float = 0.99
     batch_size: int | None = None
     label_blind: bool | None = None
 
-    @property
-    def counts_rows(self) -> bool:
-        """True with minibatches, for which rows are drawn."""
-        return self.batch_size is not None
-
-    @property
-    def settled(self) -> bool:
-        """True without minibatches."""
-        return self.batch_size is None
-
-    def check(self, problem: Problem) -> None:
-        check_hyperparameters(_HYPERPARAMETERS, self.get_params(), "GD")
-        check_clip("GD", self.clip, problem)
-        check_batch_size("GD", self.batch_size, problem)
+    def refuse(self, problem: Problem) -> None:
         if self.label_blind and problem.loss.of_residuals:
             raise ValueError(
                 "GD needs label_blind=False for targets that are no labels, got label_blind=True "
@@ -174,7 +146,6 @@ class GD(Solver):
         return reserve("GD", *sizes, problem, epsilon, delta, adjacency)
 
     def solve(self, problem: Problem, oracle: Oracle, rng: np.random.Generator) -> Solution:
-        del rng
         self.check(problem)
         if self.batch_size is None:
             rule = self._rule(problem, oracle.budget.mu)
@@ -212,9 +183,9 @@ class GD(Solver):
         return self.schedule == "uniform" and all(value is None for value in given)
 
     def _rule(self, problem: Problem, mu: float, steps: int | None = None) -> DescentRule:
-        if steps is None and not isinstance(self.schedule, str):
-            steps = len(self.schedule)
-        rule = rule_of(self if steps is None else replace(self, steps=steps), problem, mu)
+        if steps is None:
+            steps = self.steps if isinstance(self.schedule, str) else len(self.schedule)
+        rule = self.rule(problem, mu, steps=steps)
         # Samples of rows average out over many steps, and a schedule speaks of as many.
         return in_few_steps(rule, problem) if self.shrinks else rule
 

@@ -25,15 +25,6 @@ _LEVELS, _WIDEST = 8, 1e3
 _FOUND, _STEP = 1.006, 1.1
 
 
-def check_batch_size(solver: str, batch_size: int | None, problem: Problem) -> None:
-    """Refuse batches of more rows than there are; None stands for all of them."""
-    if batch_size is not None and batch_size > problem.n_samples:
-        raise ValueError(
-            f"{solver} needs a batch_size of at most the number of rows, {problem.n_samples}, got "
-            f"{batch_size}. Leave batch_size out to take all of them."
-        )
-
-
 def refuse_batch_size(who: str, solver: Solver) -> None:
     """Refuse solvers with minibatches, for streams."""
     if getattr(solver, "batch_size", None) is not None:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import sqrt
-from numbers import Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval
 
 from ..privacy.accounting.calculus import Calculus, PerturbedGaussianDP
 from ..problem.losses import (
@@ -22,18 +20,14 @@ from ..problem.losses import (
     SquaredHinge,
 )
 from ..problem.problem import Problem
-from ..validation import check_hyperparameters, shown
-from .base import Solution, Solver, name_of
+from ..validation import interval
+from .base import Solution, Solver, name_of, refuse_all_but_ridge
 from .defaults import ObjectivePerturbation as tuned
 
 if TYPE_CHECKING:
     from ..privacy.accounting.ledger import Budget
     from ..privacy.oracle import Oracle
 
-_HYPERPARAMETERS: dict[str, list[Any]] = {
-    "clip": [None, Interval(Real, 1e-50, 1e50, closed="both")],
-    "strength": [Interval(Real, 0, 1e50, closed="both")],
-}
 _OF_CLASSES = (Logistic, HuberisedHinge, SquaredHinge)
 
 
@@ -100,6 +94,11 @@ class ObjectivePerturbation(Solver):
     calculus: ClassVar[Calculus] = PerturbedGaussianDP()
     two_classes: ClassVar[bool] = True
 
+    hyperparameters: ClassVar[dict[str, list[Any]]] = {
+        "clip": [None, interval(1e-50, 1e50, "both")],
+        "strength": [interval(0, 1e50, "both")],
+    }
+
     clip: float | None = None
     strength: float = 0.0
 
@@ -108,7 +107,7 @@ class ObjectivePerturbation(Solver):
         """True: what bounds the curvature of all rows together must not be an estimate."""
         return True
 
-    def check(self, problem: Problem) -> None:
+    def refuse(self, problem: Problem) -> None:
         # By class, no derived one: the query is proved for these, and takes nobody's word for it.
         if type(problem.loss) not in _OF_CLASSES:
             advice = "Use the solver 'gd'"
@@ -118,10 +117,11 @@ class ObjectivePerturbation(Solver):
                     "divide yourself"
                 )
             self._refuse_loss(problem, "for two classes", advice)
-        self._check_rest(problem, "Use the solver 'gd'.")
+        refuse_all_but_ridge(self, problem)
 
     def check_pure(self, problem: Problem) -> None:
         """Refuse hyperparameters outside their range, and what pure epsilon is not proved for."""
+        self.check_ranges(problem)
         if problem.loss.vector_targets:
             raise ValueError(
                 f"{type(self).__name__} with delta=0 needs one target a row, got "
@@ -137,7 +137,8 @@ class ObjectivePerturbation(Solver):
                 f"{type(self).__name__} needs class_weight=None for more than two classes with "
                 "delta=0, got weights. Leave them or delta out."
             )
-        self._check_rest(problem, "Use a ridge penalty and no constraint, or leave delta out.")
+        advice = ". Use a ridge penalty and no constraint, or leave delta out."
+        refuse_all_but_ridge(self, problem, advice)
 
     def _refuse_loss(self, problem: Problem, kind: str, advice: str) -> None:
         raise ValueError(
@@ -145,18 +146,8 @@ class ObjectivePerturbation(Solver):
             f"{name_of(problem.loss)}. {advice}."
         )
 
-    def _check_rest(self, problem: Problem, advice: str) -> None:
-        name = type(self).__name__
-        check_hyperparameters(_HYPERPARAMETERS, self.get_params(), name)
-        if not (problem.penalty.quadratic and problem.constraint.whole_space):
-            raise ValueError(
-                f"{name} needs a ridge penalty or none and no constraint, got "
-                f"{shown(problem.penalty)} and {shown(problem.constraint)}. {advice}"
-            )
-
     def solve(self, problem: Problem, oracle: Oracle, rng: np.random.Generator) -> Solution:
         """Minimise the problem; all of the budget goes to one query, or to one for each class."""
-        del rng
         (self.check_pure if oracle.pure else self.check)(problem)
         n_classes = problem.loss.n_scores
         if n_classes == 1:

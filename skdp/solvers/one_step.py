@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import sqrt
-from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy.linalg import helmert
-from sklearn.utils._param_validation import Interval
 
 from ..exceptions import warn_user
 from ..problem.influence import InfluenceBounds
 from ..problem.losses import Hazard, Logistic, Poisson, Softmax
 from ..problem.problem import Problem
-from ..validation import check_hyperparameters, shown
-from .base import Solution, Solver, Uncertainty
+from ..validation import count, interval
+from .base import Solution, Solver, Uncertainty, refuse_all_but_ridge
 from .defaults import OneStep as tuned
 from .preconditioning.class_frequencies import scores_at_start
 
@@ -24,10 +22,6 @@ if TYPE_CHECKING:
     from ..privacy.accounting.ledger import Spend
     from ..privacy.oracle import Oracle, ScoreAndCurvature
 
-_HYPERPARAMETERS: dict[str, list[Any]] = {
-    "noise_ratio": [None, Interval(Real, 0, 1e3, closed="left")],
-    "draws": [Interval(Integral, 0, 10_000, closed="both")],
-}
 # Least mean of counts, in units of their cap, that bounds are made for.
 _LEAST_MEAN = 1e-6
 # Beyond, matrices of that many rows and columns are too large to be answered.
@@ -90,12 +84,16 @@ class OneStep(Solver):
     preconditions: ClassVar[bool] = True
     infers: ClassVar[bool] = True
 
+    hyperparameters: ClassVar[dict[str, list[Any]]] = {
+        "noise_ratio": [None, interval(0, 1e3, "left")],
+        "draws": [count(0, 10_000)],
+    }
+
     noise_ratio: float | None = None
     draws: int = 200
 
-    def check(self, problem: Problem) -> None:
+    def refuse(self, problem: Problem) -> None:
         name = type(self).__name__
-        check_hyperparameters(_HYPERPARAMETERS, self.get_params(), name)
         if problem.loss.vector_targets:
             raise ValueError(
                 f"{name} needs one target a row, got {problem.loss.n_scores}: the errors of "
@@ -109,12 +107,12 @@ class OneStep(Solver):
                 f"Poisson or hazard loss, got {type(problem.loss).__name__}. Use the solver 'gd', "
                 "which has no standard errors."
             )
-        if not (problem.penalty.quadratic and problem.constraint.whole_space):
-            raise ValueError(
-                f"{name} needs a ridge penalty or none and no constraint, got "
-                f"{shown(problem.penalty)} and {shown(problem.constraint)}: estimates at an edge "
-                "have no normal error. Use the solver 'gd', which has no standard errors."
-            )
+        refuse_all_but_ridge(
+            self,
+            problem,
+            ": estimates at an edge have no normal error. Use the solver 'gd', which has no "
+            "standard errors.",
+        )
         if _free(problem) > _MOST_ROWS:
             raise ValueError(
                 f"{name} needs at most {_MOST_ROWS} coefficients, got {_free(problem)}. Choose "

@@ -13,7 +13,8 @@ from sklearn.utils._param_validation import Interval
 
 from ..privacy.accounting.calculus import Calculus, GaussianDP, ZeroConcentratedDP
 from ..privacy.streams.stream_plan import StreamPlan, StreamRequest
-from ..problem.constraints import L1Ball, L2Ball, Polytope
+from ..problem.axis_vertices import AxisVertices
+from ..problem.constraints import L1Ball, L2Ball
 from ..problem.problem import Problem
 from ..validation import one_of
 from .base import Solution
@@ -128,50 +129,30 @@ class OnlineFrankWolfe(StreamingSolver, ABC):
         if clip is None:
             of_family = {"logistic": tuned.CLIP_OF_LOG_ODDS, "counts": 1.0}
             clip = wider * of_family.get(problem.loss.family, tuned.CLIP)
-        updates = ceil(problem.n_samples / self._rows(problem, choices=True))
-        chosen = self.noise == "gumbel"
+        n, chosen = problem.n_samples, self.noise == "gumbel"
+        of_choices = self.batch or ceil(n / tuned.ROUNDS_OF_CHOICES)
         if self.noise == "auto":
-            chosen = _choices_pay(problem, updates)
-        if not chosen:
-            updates = ceil(problem.n_samples / self._rows(problem, choices=False))
-        return StreamPlan(updates, clip, StreamPlan.GUMBEL if chosen else self.mechanism)
+            chosen = _choices_pay(problem, ceil(n / of_choices))
+        rows = of_choices if chosen else self.batch or ceil(n / tuned.ROUNDS_OF_SUMS)
+        mechanism = StreamPlan.GUMBEL if chosen else self.mechanism
+        return StreamPlan(ceil(n / rows), clip, mechanism, rows)
 
     @final
     def learner(
-        self,
-        problem: Problem,
-        plan: StreamPlan,
-        deviation: float,
-        before: Learner | None,
-        rng: np.random.Generator,
+        self, problem: Problem, plan: StreamPlan, deviation: float, before: Learner | None
     ) -> Learner:
         """Two models, the last two, and a count."""
-        del rng
-        rows = self._rows(problem, choices=plan.chooses_vertices)
-        return _Stepping(problem, plan, rows, deviation, before)
-
-    def _rows(self, problem: Problem, *, choices: bool) -> int:
-        if self.batch is not None:
-            return self.batch
-        return ceil(
-            problem.n_samples / (tuned.ROUNDS_OF_CHOICES if choices else tuned.ROUNDS_OF_SUMS)
-        )
+        return _Stepping(problem, plan, deviation, before)
 
 
 class _Stepping(Learner):
     """See :class:`OnlineFrankWolfe`."""
 
     def __init__(
-        self,
-        problem: Problem,
-        plan: StreamPlan,
-        rows: int,
-        deviation: float,
-        before: Learner | None,
+        self, problem: Problem, plan: StreamPlan, deviation: float, before: Learner | None
     ) -> None:
         self._problem = in_default_ball(problem)
-        self._chooses = plan.chooses_vertices
-        self._rows, self._deviation = rows, deviation
+        self._plan, self._deviation = plan, deviation
         self._unit = plan.clip * problem.row_norm * problem.max_weight
         self._steps = self._taken = 0
         self.solution = Solution(self._problem.start(), 0)
@@ -187,10 +168,9 @@ class _Stepping(Learner):
 
     def request(self) -> StreamRequest:
         """The recursive term, from the last two models."""
-        left = self._problem.n_samples - self._steps * self._rows
-        rows = min(self._rows, left)
-        before = self._before if self._steps else None
-        return StreamRequest(rows, self.solution.w, before, self._steps)
+        n, k = self._problem.n_samples, self._steps
+        rows, before = self._plan.end(k + 1, n) - self._plan.end(k, n), self._before if k else None
+        return StreamRequest(rows, self.solution.w, before, k)
 
     def learn(self, answer: np.ndarray) -> None:
         """One step towards an extreme point."""
@@ -198,17 +178,20 @@ class _Stepping(Learner):
         self._steps += 1
         self._taken += 1
         target = w.copy()
-        if self._chooses:
-            assert isinstance(problem.constraint, Polytope)
-            target[:d] = problem.constraint.vertex(int(answer[0]), w[:d].size).reshape(w[:d].shape)
+        if self._plan.chooses_vertices:
+            j, value = AxisVertices.of(problem.constraint).point(int(answer[0]), w[:d].shape)
+            target[:d] = 0.0
+            target[:d].reshape(-1)[j] = value
         else:
-            slope = answer * (self._unit / (self._steps * self._rows))
+            of_batch = self._plan.end(1, problem.n_samples)
+            scale = self._unit / (self._steps * of_batch)
+            slope = answer * scale
             penalty = _smooth_penalty(problem)
             assert penalty is not None
             target[:d] = problem.constraint.linear_minimizer(slope[:d] + penalty * w[:d])
             # What noise alone may bring about is no reason to move an intercept, which no
             # constraint brings back; and no mean of bounded entries is larger than the bound.
-            least = tuned.VISIBLE_SLOPE * self._deviation * self._unit / (self._steps * self._rows)
+            least = tuned.VISIBLE_SLOPE * self._deviation * scale
             steep = np.clip(np.abs(slope[d:]) - least, 0.0, self._unit)
             target[d:] -= np.copysign(steep, slope[d:]) / self._curvature
         self._before = w

@@ -4,31 +4,23 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import repeat
-from math import ceil, isinf
-from numbers import Integral
-from typing import TYPE_CHECKING, Any
+from math import ceil
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval
 
 from ..problem.problem import Problem
-from ..validation import check_hyperparameters, one_of
+from ..validation import count, one_of
 from . import schedules
-from .base import Solution, Solver
-from .descent_rules import OF_RULES, check_clip, descent_rule, rule_of
+from .base import Solution
+from .descent_rules import DescentSolver, largest_step
 
 if TYPE_CHECKING:
     from ..privacy.oracle import Oracle
 
-_HYPERPARAMETERS: dict[str, list[Any]] = {
-    "stages": [Interval(Integral, 1, None, closed="left")],
-    **OF_RULES,
-    "schedule": [one_of("uniform"), tuple, list],
-}
-
 
 @dataclass(frozen=True)
-class PPM(Solver):
+class PPM(DescentSolver):
     r"""Proximal point method: K stages, each a strongly convex model solved with noisy gradients.
 
     .. math:: c_{k+1} \approx \arg\min_w \Bigl\{F(w) + r(w)
@@ -63,9 +55,6 @@ class PPM(Solver):
         Number of gradients T of all stages together, rounded up to a multiple of K.
     total_step_size : float, optional
         ``K lambda`` in units of ``1 / (row_norm**2 * max_weight)``.
-    clip : float, optional
-        Bound on the derivative of the loss of a row of full norm, that is, on a row's gradient in
-        units of ``row_norm * max_weight``, as for ``gd``.
     momentum : float, optional
         Heavy-ball coefficient within a stage, in [0, 1); 0 is the method as published.
     schedule : {'uniform'} or tuple of float, default='uniform'
@@ -85,16 +74,15 @@ class PPM(Solver):
     4
     """
 
+    hyperparameters: ClassVar[dict[str, list[Any]]] = {
+        "stages": [count()],
+        "schedule": [one_of("uniform"), tuple, list],
+    }
+
     stages: int = 5
-    steps: int | None = None
-    total_step_size: float | None = None
-    clip: float | None = None
-    momentum: float | None = None
     schedule: str | tuple[float, ...] = "uniform"
 
-    def check(self, problem: Problem) -> None:
-        check_hyperparameters(_HYPERPARAMETERS, self.get_params(), "PPM")
-        check_clip("PPM", self.clip, problem)
+    def refuse(self, problem: Problem) -> None:
         if self._shares().size != self.stages:
             raise ValueError(
                 f"PPM needs one share a stage, got stages={self.stages} and "
@@ -102,34 +90,35 @@ class PPM(Solver):
             )
 
     def solve(self, problem: Problem, oracle: Oracle, rng: np.random.Generator) -> Solution:
-        del rng
         self.check(problem)
         budget = oracle.budget
-        rule = rule_of(self, problem, budget.mu)
+        rule = self.rule(problem, budget.mu)
         steps = ceil(rule.steps / self.stages)
         shares = [s / steps for share in self._shares() for s in repeat(share, steps)]
         spends = iter(budget.split(shares))
         scale = problem.row_norm * problem.max_weight
-        unit, lipschitz = 1 / (problem.row_norm * scale), problem.loss.lipschitz
-        # The rule of one step without momentum is the largest stable step.
-        largest = descent_rule(
-            problem, budget.mu, steps=1, clip=rule.clip, momentum=0.0
-        ).total_step_size
-        stage = _Stage(
-            problem,
-            reach=rule.total_step_size / self.stages * unit,
-            longest=largest * unit,
-            momentum=rule.momentum,
-            clip_norm=rule.clip * scale,
-            # Weights of a parabola fall where scores grow, which long first steps overshoot.
-            label_blind=rule.label_blind and problem.loss.log_odds,
-            # Clipping a bounded derivative shrinks the loss to about this share of itself.
-            weight=1.0 if isinf(lipschitz) else rule.clip / lipschitz,
-        )
+        unit, clip_norm = 1 / (problem.row_norm * scale), rule.clip * scale
+        # Of the method lambda, and the longest step.
+        reach = rule.total_step_size / self.stages * unit
+        longest = largest_step(problem, budget.mu, rule.clip) * unit
+        # Weights of a parabola fall where scores grow, which long first steps overshoot.
+        label_blind, weight = rule.label_blind and problem.loss.log_odds, problem.kept_by(rule.clip)
         w = problem.start()
         oracle.note(planned=steps * self.stages)
         for _ in range(self.stages):
-            w = stage.solve(w, oracle, [next(spends) for _ in range(steps)])
+            centre = before = w
+            middle = problem.project(problem.prox(centre, reach * weight))
+            mean = np.zeros_like(w)
+            for t in range(1, steps + 1):
+                g = oracle.gradient(
+                    w, spend=next(spends), clip_norm=clip_norm, label_blind=label_blind
+                )
+                step = min(longest, (1 - rule.momentum) * 2 * reach / (t + 1))
+                moved = w - step * (g + (w - centre) / reach) + rule.momentum * (w - before)
+                nearby = problem.project(problem.prox(moved, step * weight))
+                before, w = w, _within(nearby, middle, reach * clip_norm)
+                mean += 2 * t / (steps * (steps + 1)) * w
+            w = mean
         return Solution(w, n_iter=steps * self.stages)
 
     def _shares(self) -> np.ndarray:
@@ -138,37 +127,8 @@ class PPM(Solver):
         return schedules.custom(self.schedule)
 
 
-@dataclass(frozen=True)
-class _Stage:
-    """One proximal point; ``reach`` is lambda, ``longest`` the largest step."""
-
-    problem: Problem
-    reach: float
-    longest: float
-    momentum: float
-    clip_norm: float
-    label_blind: bool
-    weight: float
-
-    def solve(self, centre: np.ndarray, oracle: Oracle, spends: list[Any]) -> np.ndarray:
-        """The weighted mean of the iterates, from the centre, one a spend."""
-        problem, steps = self.problem, len(spends)
-        middle = problem.project(problem.prox(centre, self.reach * self.weight))
-        w = before = centre
-        mean = np.zeros_like(w)
-        for t, spend in enumerate(spends, start=1):
-            g = oracle.gradient(
-                w, spend=spend, clip_norm=self.clip_norm, label_blind=self.label_blind
-            )
-            step = min(self.longest, (1 - self.momentum) * 2 * self.reach / (t + 1))
-            moved = w - step * (g + (w - centre) / self.reach) + self.momentum * (w - before)
-            nearby = problem.project(problem.prox(moved, step * self.weight))
-            before, w = w, self._within(nearby, middle)
-            mean += 2 * t / (steps * (steps + 1)) * w
-        return mean
-
-    def _within(self, w: np.ndarray, middle: np.ndarray) -> np.ndarray:
-        """Towards the middle until the minimiser of the model could be there; stays feasible."""
-        away = w - middle
-        most, far = self.reach * self.clip_norm, float(np.linalg.norm(away))
-        return middle + away * (most / far) if far > most else w
+def _within(w: np.ndarray, middle: np.ndarray, most: float) -> np.ndarray:
+    """Towards the middle until the minimiser of the model could be there; stays feasible."""
+    away = w - middle
+    far = float(np.linalg.norm(away))
+    return middle + away * (most / far) if far > most else w

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 from math import ceil, inf, sqrt
-from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-from sklearn.utils._param_validation import Interval
 
 from ..problem.problem import Problem
-from ..validation import check_hyperparameters
-from .base import Solution, Solver
+from ..validation import interval
+from .base import Solution, Solver, refuse_all_but_ridge
 from .defaults import PreconditionedGD as tuned
 from .descent import TailMean, clips_whole_units
 from .preconditioning.class_frequencies import (
@@ -27,16 +25,6 @@ from .shrinkage import Course, at_honest_scale, typical_length
 
 if TYPE_CHECKING:
     from ..privacy.oracle import Oracle
-
-_HYPERPARAMETERS: dict[str, list[Any]] = {
-    "steps": [None, Interval(Integral, 1, None, closed="left")],
-    "clip": [None, Interval(Real, 1e-50, None, closed="both")],
-    "momentum": [None, Interval(Real, 0, 1, closed="left")],
-    "average": [Interval(Real, 0, 1, closed="both")],
-    "score_noise": [None, Interval(Real, 0, None, closed="neither")],
-    "label_blind": [None, "boolean"],
-    "follows": ["boolean"],
-}
 
 
 @dataclass(frozen=True)
@@ -113,6 +101,11 @@ class PreconditionedGD(Solver):
 
     descends: ClassVar[bool] = True
 
+    hyperparameters: ClassVar[dict[str, list[Any]]] = {
+        "score_noise": [None, interval(0, None, "neither")],
+        "follows": ["boolean"],
+    }
+
     steps: int | None = None
     clip: float | None = None
     momentum: float | None = None
@@ -121,100 +114,138 @@ class PreconditionedGD(Solver):
     label_blind: bool | None = None
     follows: bool = False
 
-    def check(self, problem: Problem) -> None:
-        check_hyperparameters(_HYPERPARAMETERS, self.get_params(), "PreconditionedGD")
+    def refuse(self, problem: Problem) -> None:
         if not (problem.loss.log_odds or problem.loss.log_means):
             raise ValueError(
                 "PreconditionedGD needs the logistic, softmax or Poisson loss, whose curvature its "
                 f"steps assume, got {type(problem.loss).__name__}. Use the solver 'gd'."
             )
-        if not (problem.penalty.quadratic and problem.constraint.whole_space):
-            raise ValueError(
-                "PreconditionedGD needs a ridge penalty or none, and no constraint, got "
-                f"{type(problem.penalty).__name__} and {type(problem.constraint).__name__}. Use "
-                "the solver 'gd'."
-            )
+        refuse_all_but_ridge(self, problem)
 
     def from_nearby(self, mu: float) -> Self:
         growth = min(max(1.0, mu / 2), tuned.MOST_STEP_GROWTH)
         return replace(self, steps=ceil(tuned.STEPS_FROM_NEARBY * growth))
 
     def solve(self, problem: Problem, oracle: Oracle, rng: np.random.Generator) -> Solution:
-        del rng
         self.check(problem)
-        moments, budget = _known_moments(problem), oracle.budget
-        growth = max(1.0, budget.mu / 2)
-        steps = self.steps
-        if steps is None:
-            enough = _enough_steps(problem)
-            if self.follows and problem.n_samples * budget.mu >= tuned.EVIDENCE_OF_FOLLOWING:
-                half = ceil(tuned.STEPS_OF_FOLLOWING * enough)
-                enough = min(enough, max(tuned.LEAST_OF_FOLLOWING, half))
-            steps = ceil(enough * min(growth, tuned.MOST_STEP_GROWTH))
-        clip = tuned.CLIP * growth if self.clip is None else self.clip
+        moments, run = _known_moments(problem), _Run(self, problem, oracle)
+        w = run.at_one_pace() if moments is None else run.by_moments(moments)
+        return Solution(w, n_iter=run.steps)
+
+    def planned(self, problem: Problem, mu: float) -> int:
+        """Number of gradients for a budget, see ``steps``.
+
+        Parameters
+        ----------
+        problem : Problem
+            Loss and public sizes.
+        mu : float
+            Gaussian-DP parameter of the budget.
+        """
+        if self.steps is not None:
+            return self.steps
+        # Enough for directions as different as released moments let expect.
+        row_map = problem.bounds.row_map
+        apart = inf if row_map is None else row_map.apart
+        least = tuned.STEPS_OF_TWO if problem.loss.n_scores == 1 else tuned.STEPS_OF_SEVERAL
+        # The rarer a class, the more does its curvature change on the way, as that of counts does.
+        bend = 0.0 if problem.loss.log_means else curvature_at_start(problem)
+        each = least / sqrt(min(1.0, max(bend, (least / tuned.STEPS_OF_RARE) ** 2)))
+        enough = ceil(min(tuned.MOST_STEPS, apart * each))
+        if self.follows and problem.n_samples * mu >= tuned.EVIDENCE_OF_FOLLOWING:
+            half = ceil(tuned.STEPS_OF_FOLLOWING * enough)
+            enough = min(enough, max(tuned.LEAST_OF_FOLLOWING, half))
+        return ceil(enough * min(max(1.0, mu / 2), tuned.MOST_STEP_GROWTH))
+
+
+class _Run:
+    """Steps along the principal axes of the ridge, and what they need.
+
+    Parameters
+    ----------
+    solver : PreconditionedGD
+        Hyperparameters.
+    problem : Problem
+        To be solved.
+    oracle : Oracle
+        Answers about the problem.
+    """
+
+    def __init__(self, solver: PreconditionedGD, problem: Problem, oracle: Oracle) -> None:
+        mu, counts = oracle.budget.mu, problem.loss.log_means
+        self._solver, self._problem = solver, problem
+        self.steps = solver.planned(problem, mu)
+        # By how much the budget exceeds an ordinary one.
+        self._growth = max(1.0, mu / 2)
+        clip = tuned.CLIP * self._growth if solver.clip is None else solver.clip
         norm = typical_length(problem)
         scale = norm * problem.max_weight
-        oracle = oracle.for_problem(problem.unshortened)
-        oracle.note(planned=steps)
-        spend, clip_norm = budget.split(steps)[0], clip * scale
+        self._oracle = oracle.for_problem(problem.unshortened)
+        self._oracle.note(planned=self.steps)
         # The loss is left with about the weight of typical rows at the start, and so is the ridge.
         # Means of people's rows are mostly short enough to be left whole.
         # But for those of counts: of a rare event a clip would leave a part.
-        counts = problem.loss.log_means
         whole_units = clips_whole_units(problem) and not counts
         scores = scores_at_start(problem).reshape(1, *problem.shape[1:])
         worst = 0.0 if whole_units else float(problem.loss.worst_derivative(scores)[0])
-        weight = min(1.0, clip / worst) if worst else 1.0
-        weak = problem.loss.n_scores == 1 and problem.n_samples * budget.mu < tuned.WEAK_EVIDENCE
-        weak = weak and not counts
-        blind = not weak if self.label_blind is None else self.label_blind
-        bounds = {"label_blind": blind, "whole_units": whole_units}
-        axes = _Axes.of(problem, weight)
-        of_ridge = axes.curvature.reshape(-1, *(1 for _ in problem.shape[1:]))
+        self._weight = min(1.0, clip / worst) if worst else 1.0
+        # Gradients are so noisy then that their agreement says little.
+        weak = problem.loss.n_scores == 1 and problem.n_samples * mu < tuned.WEAK_EVIDENCE
+        self._weak = weak and not counts
+        blind = not self._weak if solver.label_blind is None else solver.label_blind
+        spend, clip_norm = oracle.budget.split(self.steps)[0], clip * scale
+        self._asked: dict[str, Any] = {
+            "spend": spend,
+            "clip_norm": clip_norm,
+            "label_blind": blind,
+            "whole_units": whole_units,
+        }
+        # Standard deviation of an entry of a gradient.
+        self._noise = self._oracle.gradient_scale(spend=spend, clip_norm=clip_norm)
+        self._axes = _Axes.of(problem, self._weight)
+        # One for each axis, along which arrays of the shape of the problem have several entries.
+        self._columns = (-1, *(1 for _ in problem.shape[1:]))
+        self._of_ridge = self._axes.curvature.reshape(self._columns)
+        # Inverse of the unit of the total step size, and the noise that such a unit puts on the
+        # score of a typical row.
+        self._unit = norm * scale
+        self._blur = 2 * clip / (problem.n_samples * mu)
 
-        def gradient(w: np.ndarray) -> np.ndarray:
-            g = oracle.gradient(axes.back(w), spend=spend, clip_norm=clip_norm, **bounds)
-            return axes.turned(g) + of_ridge * w
+    def _gradient(self, w: np.ndarray) -> np.ndarray:
+        """Noisy gradient of loss and ridge at a point, both along the axes."""
+        g = self._oracle.gradient(self._axes.back(w), **self._asked)
+        return self._axes.turned(g) + self._of_ridge * w
 
-        task = _Task(
-            problem=problem,
-            axes=axes,
-            of_ridge=of_ridge,
-            gradient=gradient,
-            noise=oracle.gradient_scale(spend=spend, clip_norm=clip_norm),
-            steps=steps,
-            weight=weight,
-            blur=2 * clip / (problem.n_samples * budget.mu),
-            growth=growth,
-            weak=weak,
-            unit=norm * scale,
-        )
-        w = self._at_one_pace(task) if moments is None else self._by_moments(task, moments)
-        return Solution(w, n_iter=steps)
+    def by_moments(self, moments: np.ndarray) -> np.ndarray:
+        """Steps at the pace of known moments, and the best combination of late iterates.
 
-    def _by_moments(self, task: _Task, moments: np.ndarray) -> np.ndarray:
-        """Steps at the pace of known moments, and the best combination of late iterates."""
-        problem, steps, d = task.problem, task.steps, task.problem.n_features
-        momentum = tuned.MOMENTUM if self.momentum is None else self.momentum
+        Parameters
+        ----------
+        moments : ndarray of shape (d,)
+            Second moments of the coordinates.
+        """
+        solver, problem, steps, d = self._solver, self._problem, self.steps, moments.size
+        momentum = tuned.MOMENTUM if solver.momentum is None else solver.momentum
         counts = problem.loss.log_means
         usual = tuned.SCORE_NOISE_OF_COUNTS if counts else tuned.SCORE_NOISE
-        noise = usual if self.score_noise is None else self.score_noise
+        noise = usual if solver.score_noise is None else solver.score_noise
         k = max(2, problem.loss.n_scores)
         bend = curvatures_at_start(problem) * (1 - 1 / k) / k
         # Rare classes at a pace of their own would swing, since scores of others move them too.
-        bend = task.weight * problem.max_weight * np.maximum(bend, bend.mean())
-        shape = (-1, *(1 for _ in problem.shape[1:]))
+        bend = self._weight * problem.max_weight * np.maximum(bend, bend.mean())
         # In white coordinates directions have one moment, if what noise adds to them counts.
         constant = problem.bounds.intercept_value
         moments = np.append(np.full(d, moments.max()), [constant**2] if constant else [])
-        curvature = moments.reshape(shape) * (bend if problem.loss.n_scores > 1 else bend[0])
-        of_noise = steps * task.unit * task.blur / (noise * (1 - momentum))
-        slowest = of_noise + task.of_ridge
-        start = task.axes.turned(problem.start())
+        curvature = moments.reshape(self._columns) * (
+            bend if problem.loss.n_scores > 1 else bend[0]
+        )
+        of_noise = steps * self._unit * self._blur / (noise * (1 - momentum))
+        slowest = of_noise + self._of_ridge
+        start = self._axes.turned(problem.start())
         w = start
         pace = np.zeros_like(w)
         late: deque[tuple[np.ndarray, np.ndarray]] = deque(
-            maxlen=max(1, ceil(self.average * steps))
+            maxlen=max(1, ceil(solver.average * steps))
         )
         last = tuned.LAST_CURVATURE_OF_COUNTS if counts else tuned.LAST_CURVATURE
         # Where means are small the curvature grows as the exponential of scores does.
@@ -222,7 +253,7 @@ class PreconditionedGD(Solver):
         longest = tuned.LONGEST_MOVE if counts or rare else inf
         assumed, falls = tuned.FIRST_CURVATURE, np.geomspace(1.0, last, steps)
         for t in range(steps):
-            g = task.gradient(w)
+            g = self._gradient(w)
             if t:
                 of_move = float(np.sum(curvature * pace**2)) or 1.0
                 measured = float(np.sum((g - late[-1][1]) * pace)) / of_move
@@ -232,101 +263,62 @@ class PreconditionedGD(Solver):
             late.append((w, g))
             stretch = 1 / (assumed * curvature + slowest)
             pace = momentum * pace - stretch * g
-            moved = sqrt(float(np.sum(moments.reshape(shape) * pace**2)))
+            moved = sqrt(float(np.sum(moments.reshape(self._columns) * pace**2)))
             pace *= longest / max(moved, longest) if longest < inf else 1.0
             w = w + pace
-        if not self.average:
-            return task.axes.back(w)
+        if not solver.average:
+            return self._axes.back(w)
         if not counts:
-            return task.axes.back(_combined(late, stretch, task.noise)[0])
+            return self._axes.back(_combined(late, stretch, self._noise)[0])
         level = partial(_level, problem, moments[:d])
-        w, share = _combined([(level(w, 1), g) for w, g in late], stretch, task.noise)
-        of_noise = float(np.sum(moments.reshape(shape)[:d] * stretch[:d] ** 2))
-        noise = tuned.NOISE_OF_ALL_STEPS * task.noise**2 * share * of_noise
+        w, share = _combined([(level(w, 1), g) for w, g in late], stretch, self._noise)
+        of_noise = float(np.sum(moments.reshape(self._columns)[:d] * stretch[:d] ** 2))
+        noise = tuned.NOISE_OF_ALL_STEPS * self._noise**2 * share * of_noise
         w = level(_shrunk(level(start, 1), w, moments[:d], noise), -1)
-        return task.axes.back(w)
+        return self._axes.back(w)
 
-    def _at_one_pace(self, task: _Task) -> np.ndarray:
+    def at_one_pace(self) -> np.ndarray:
         """Steps of one size in all directions, longer while gradients agree; mean of the last."""
-        problem, steps = task.problem, task.steps
-        noise = self.score_noise
+        solver, problem, steps = self._solver, self._problem, self.steps
+        noise = solver.score_noise
         if noise is None:
             bend = min(1.0, curvature_at_start(problem))
             noise = (
                 tuned.SCORE_NOISE_IF_WEAK * bend
-                if task.weak
+                if self._weak
                 else tuned.SCORE_NOISE_OF_RARE + tuned.MORE_SCORE_NOISE_OF_BALANCED * bend
             )
-        momentum = max(0.0, 1 - tuned.MEMORIES / steps) if self.momentum is None else self.momentum
+        momentum = (
+            max(0.0, 1 - tuned.MEMORIES / steps) if solver.momentum is None else solver.momentum
+        )
         # What sampling tells of: directions that a row of typical length could have.
-        told = task.growth**2 * problem.n_samples / task.weight
-        total = min(noise / task.blur, told, tuned.LONGEST_STEP * steps**2 / tuned.MEMORIES)
-        most = 1.0 if task.weak else max(1.0, min(told, tuned.MOST_SCORE_NOISE / task.blur) / total)
+        told = self._growth**2 * problem.n_samples / self._weight
+        total = min(noise / self._blur, told, tuned.LONGEST_STEP * steps**2 / tuned.MEMORIES)
+        most = (
+            1.0 if self._weak else max(1.0, min(told, tuned.MOST_SCORE_NOISE / self._blur) / total)
+        )
         total /= 1 + tuned.AHEAD / steps
-        step = (1 - momentum) * total / steps / task.unit
-        w = task.axes.turned(problem.start())
-        pace, tail, sizes = np.zeros_like(w), TailMean(steps, self.average), []
+        step = (1 - momentum) * total / steps / self._unit
+        w = self._axes.turned(problem.start())
+        pace, tail, sizes = np.zeros_like(w), TailMean(steps, solver.average), []
         longer, latest = 1.0, deque[np.ndarray](maxlen=tuned.LATEST_GRADIENTS)
         for _ in range(steps):
-            g = task.gradient(w)
+            g = self._gradient(w)
             latest.append(g)
-            back = float(np.sum(g * pace)) / (task.noise * (float(np.linalg.norm(pace)) or 1.0))
+            back = float(np.sum(g * pace)) / (self._noise * (float(np.linalg.norm(pace)) or 1.0))
             if back > tuned.AGREEMENT:
                 longer, pace = tuned.STEP_SHRINKAGE * longer, np.zeros_like(w)
-            elif _agreement(latest, task.noise) > tuned.AGREEMENT:
+            elif _agreement(latest, self._noise) > tuned.AGREEMENT:
                 longer = min(tuned.STEP_GROWTH * longer, most)
-            pace = momentum * pace - g / (1 / (longer * step) + task.of_ridge)
+            pace = momentum * pace - g / (1 / (longer * step) + self._of_ridge)
             w = w + pace
             tail.add(w)
-            sizes.append(1 / (1 / (longer * step) + float(task.of_ridge.max())))
-        if problem.wide or not (task.weak or problem.loss.log_means):
+            sizes.append(1 / (1 / (longer * step) + float(self._of_ridge.max())))
+        if problem.wide or not (self._weak or problem.loss.log_means):
             # Of text the scale is known from the number of rows, and of many rows it is asked.
-            return task.axes.back(tail.value())
-        course = Course(sizes, momentum, [task.noise] * steps, self.average)
-        return at_honest_scale(problem, task.axes.back(tail.value()), course)
-
-
-@dataclass(frozen=True)
-class _Task:
-    """Numbers and the gradient that steps need.
-
-    Parameters
-    ----------
-    problem : Problem
-        To be solved.
-    axes : _Axes
-        Coordinates in which steps are made.
-    of_ridge : ndarray
-        Curvature of the ridge along them, of a shape that broadcasts to that of the problem.
-    gradient : callable
-        Noisy gradient of loss and ridge at a point, both in these coordinates.
-    noise : float
-        Standard deviation of an entry of it.
-    steps : int
-        How often it is asked for.
-    weight : float
-        Weight of a typical row at the start, in [0, 1].
-    blur : float
-        Noise that a unit of the total step size puts on the score of a typical row.
-    growth : float
-        By how much the budget exceeds an ordinary one, at least 1.
-    weak : bool
-        Whether gradients are so noisy that their agreement says little.
-    unit : float
-        Inverse of the unit of the total step size.
-    """
-
-    problem: Problem
-    axes: _Axes
-    of_ridge: np.ndarray
-    gradient: Callable[[np.ndarray], np.ndarray]
-    noise: float
-    steps: int
-    weight: float
-    blur: float
-    growth: float
-    weak: bool
-    unit: float
+            return self._axes.back(tail.value())
+        course = Course(sizes, momentum, [self._noise] * steps, solver.average)
+        return at_honest_scale(problem, self._axes.back(tail.value()), course)
 
 
 @dataclass(frozen=True, eq=False)
@@ -389,17 +381,6 @@ def _known_moments(problem: Problem) -> np.ndarray | None:
     moments = None if row_map is None else row_map.moments
     # Those of a single direction may be lost in noise.
     return moments if moments is not None and moments.any() else None
-
-
-def _enough_steps(problem: Problem) -> int:
-    """Number of steps for directions as different as released moments let expect."""
-    row_map = problem.bounds.row_map
-    apart = inf if row_map is None else row_map.apart
-    least = tuned.STEPS_OF_TWO if problem.loss.n_scores == 1 else tuned.STEPS_OF_SEVERAL
-    # The rarer a class, the more does its curvature change on the way, as that of counts does.
-    bend = 0.0 if problem.loss.log_means else curvature_at_start(problem)
-    steps = least / sqrt(min(1.0, max(bend, (least / tuned.STEPS_OF_RARE) ** 2)))
-    return ceil(min(tuned.MOST_STEPS, apart * steps))
 
 
 def _combined(

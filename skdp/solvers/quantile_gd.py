@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import pi, sqrt
-from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from scipy.special import ndtr, ndtri
-from sklearn.utils._param_validation import Interval
 
 from ..problem.problem import Problem
-from ..validation import check_hyperparameters
+from ..validation import count
 from .base import Solution, Solver, name_of
 from .defaults import QuantileGD as tuned
 from .descent import TailMean
@@ -21,12 +19,6 @@ from .shrinkage import Course, moments_and_noise
 if TYPE_CHECKING:
     from ..privacy.accounting.ledger import Budget, Spend
     from ..privacy.oracle import Oracle
-
-_HYPERPARAMETERS: dict[str, list[Any]] = {
-    "rounds": [Interval(Integral, 1, None, closed="left")],
-    "steps": [None, Interval(Integral, 1, None, closed="left")],
-    "average": [Interval(Real, 0, 1, closed="both")],
-}
 
 
 @dataclass(frozen=True)
@@ -71,14 +63,17 @@ class QuantileGD(Solver):
     10
     """
 
+    hyperparameters: ClassVar[dict[str, list[Any]]] = {
+        "rounds": [count()],
+    }
+
     rounds: int = 5
     steps: int | None = None
     average: float = 0.5
 
     whitened: ClassVar[bool] = True
 
-    def check(self, problem: Problem) -> None:
-        check_hyperparameters(_HYPERPARAMETERS, self.get_params(), "QuantileGD")
+    def refuse(self, problem: Problem) -> None:
         if not problem.loss.quantiles:
             raise ValueError(
                 "QuantileGD needs the pinball loss, which is least at quantiles, got "
@@ -86,7 +81,6 @@ class QuantileGD(Solver):
             )
 
     def solve(self, problem: Problem, oracle: Oracle, rng: np.random.Generator) -> Solution:
-        del rng
         self.check(problem)
         row_map, p, budget = problem.bounds.row_map, problem.n_rows, oracle.budget
         lipschitz, evidence = problem.loss.weighed_from, problem.n_samples * budget.mu

@@ -22,12 +22,9 @@ Guarantees
 
 import math
 from collections.abc import Sequence
-from numbers import Integral
 
 import numpy as np
 import numpy.typing as npt
-
-from ..validation import shown
 
 _Vector = npt.NDArray[np.float64]
 
@@ -47,14 +44,8 @@ def uniform(steps: int) -> _Vector:
     -------
     ndarray of shape (T,)
         Shares of mu^2.
-
-    Raises
-    ------
-    ValueError
-        If steps is not a positive integer.
     """
-    _check_steps("schedules.uniform", steps)
-    return _normalised(np.ones(int(steps)))
+    return _normalised(np.ones(steps))
 
 
 def exponential(steps: int, gamma: float) -> _Vector:
@@ -77,18 +68,11 @@ def exponential(steps: int, gamma: float) -> _Vector:
     ndarray of shape (T,)
         Shares of mu^2, increasing.
 
-    Raises
-    ------
-    ValueError
-        If steps is not a positive integer or gamma is outside (0, 1].
-
     Notes
     -----
     Source: Hong, Wang & Zhou (2022), Lemma 4.4, with sigma_t^2 = (1/R) sum_i sqrt(q_i / q_t).
     """
-    _check_steps("schedules.exponential", steps)
-    _check_gamma("schedules.exponential", gamma)
-    remaining = np.arange(int(steps) - 1, -1, -1, dtype=float)
+    remaining = np.arange(steps - 1, -1, -1, dtype=float)
     return _from_log_influence(remaining * math.log(gamma))
 
 
@@ -118,23 +102,13 @@ def momentum(steps: int, gamma: float, beta: float) -> _Vector:
     -------
     ndarray of shape (T,)
         Shares of mu^2.
-
-    Raises
-    ------
-    ValueError
-        If steps is not a positive integer, gamma is outside (0, 1] or beta outside [0, 1).
     """
-    who = "schedules.momentum"
-    _check_steps(who, steps)
-    _check_gamma(who, gamma)
-    if not 0.0 <= beta < 1.0:
-        raise ValueError(f"{who} needs beta in [0, 1); got {shown(beta)}. Use 0 for no momentum.")
     if beta == 0.0:
         return exponential(steps, gamma)
     log_gamma, log_beta = math.log(gamma), math.log(beta)
-    log_influence = np.empty(int(steps))
+    log_influence = np.empty(steps)
     later = -math.inf
-    for t in range(int(steps), 0, -1):
+    for t in range(steps, 0, -1):
         correction = math.log1p(-beta) - math.log(-math.expm1(t * log_beta))
         own = (steps - t) * log_gamma + 2.0 * correction
         inherited = 2.0 * log_beta + later
@@ -144,38 +118,14 @@ def momentum(steps: int, gamma: float, beta: float) -> _Vector:
     return _from_log_influence(log_influence)
 
 
-def from_influence(influence: Sequence[float] | _Vector) -> _Vector:
-    """Shares that minimise sum_t q_t sigma_t^2 for a given influence q.
-
-    Parameters
-    ----------
-    influence : array-like of shape (T,)
-        Positive finite weights q_t, in any unit. They must be public.
-
-    Returns
-    -------
-    ndarray of shape (T,)
-        Shares of mu^2, proportional to sqrt(q_t).
-
-    Raises
-    ------
-    ValueError
-        If the influence is not a non-empty vector of positive finite numbers.
-
-    Notes
-    -----
-    Source: Hong, Wang & Zhou (2022), Lemma 4.4.
-    """
-    return _from_log_influence(np.log(_positive_vector("from_influence", "influence", influence)))
-
-
 def custom(shape: Sequence[float] | _Vector) -> _Vector:
     """Shares proportional to given positive numbers.
 
     Parameters
     ----------
     shape : array-like of shape (T,)
-        Relative shares of mu^2, positive and finite, in any unit. They must be public.
+        Relative shares of mu^2, positive and finite, in any unit. They must be public. Those that
+        minimise sum_t q_t sigma_t^2 for an influence q are its roots, sqrt(q_t).
 
     Returns
     -------
@@ -187,7 +137,19 @@ def custom(shape: Sequence[float] | _Vector) -> _Vector:
     ValueError
         If the shape is not a non-empty vector of positive finite numbers.
     """
-    return _normalised(_positive_vector("custom", "shape", shape))
+    vector = np.asarray(shape, dtype=float)
+    if vector.ndim != 1 or vector.size == 0:
+        raise ValueError(
+            "schedules.custom needs shape to be a non-empty vector; "
+            f"got shape {vector.shape}. Pass one number per step."
+        )
+    if not (np.all(vector > 0.0) and np.all(np.isfinite(vector))):
+        worst = vector[~((vector > 0.0) & np.isfinite(vector))][0]
+        raise ValueError(
+            f"schedules.custom needs shape to be positive and finite; got {worst}. "
+            "Leave a step out instead of giving it nothing."
+        )
+    return _normalised(vector)
 
 
 def _from_log_influence(log_influence: _Vector) -> _Vector:
@@ -202,34 +164,3 @@ def _normalised(shape: _Vector) -> _Vector:
     # mu^2, the square root to a noise scale and the way back.
     room = (relative.size + 16) * _UNIT_ROUNDOFF
     return relative * ((1.0 - room) / math.fsum(relative))
-
-
-def _positive_vector(function: str, name: str, values: Sequence[float] | _Vector) -> _Vector:
-    vector = np.asarray(values, dtype=float)
-    if vector.ndim != 1 or vector.size == 0:
-        raise ValueError(
-            f"schedules.{function} needs {name} to be a non-empty vector; "
-            f"got shape {vector.shape}. Pass one number per step."
-        )
-    if not (np.all(vector > 0.0) and np.all(np.isfinite(vector))):
-        worst = vector[~((vector > 0.0) & np.isfinite(vector))][0]
-        raise ValueError(
-            f"schedules.{function} needs {name} to be positive and finite; got {worst}. "
-            "Leave a step out instead of giving it nothing."
-        )
-    return vector
-
-
-def _check_steps(who: str, steps: int) -> None:
-    if isinstance(steps, bool) or not isinstance(steps, Integral) or steps < 1:
-        raise ValueError(
-            f"{who} needs steps to be a positive integer; got {shown(steps)}. "
-            "Pass the number of answers that will be paid for."
-        )
-
-
-def _check_gamma(who: str, gamma: float) -> None:
-    if not 0.0 < gamma <= 1.0:
-        raise ValueError(
-            f"{who} needs gamma in (0, 1]; got {shown(gamma)}. Use 1 for no contraction."
-        )

@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import ceil, sqrt
-from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval
 
 from ..privacy.accounting.calculus import Calculus, GaussianDP, ZeroConcentratedDP
 from ..problem.bounds import RowBounds
 from ..problem.constraints import Unconstrained
 from ..problem.penalties import NoPenalty
 from ..problem.problem import Problem
-from ..validation import check_hyperparameters, shown
+from ..validation import count, interval, shown
 from .base import Solution, Solver
 from .defaults import Screening as tuned
 from .gd import GD
@@ -26,12 +24,6 @@ from .tracked_gd import TrackedGD
 if TYPE_CHECKING:
     from ..privacy.adjacency import Adjacency
     from ..privacy.oracle import Oracle
-
-_HYPERPARAMETERS: dict[str, list[Any]] = {
-    "k": [None, Interval(Integral, 1, None, closed="left")],
-    "rounds": [Interval(Integral, 1, None, closed="left")],
-    "share": [Interval(Real, 0, 1, closed="neither")],
-}
 
 # The fit works with matrices of this size.
 _MOST_SELECTED = 1000
@@ -92,6 +84,12 @@ class Screening(Solver):
     20
     """
 
+    hyperparameters: ClassVar[dict[str, list[Any]]] = {
+        "k": [None, count()],
+        "rounds": [count()],
+        "share": [interval(0, 1, "neither")],
+    }
+
     k: int | None = None
     rounds: int = 2
     share: float = 0.5
@@ -100,8 +98,7 @@ class Screening(Solver):
     selects: ClassVar[bool] = True
     preconditions: ClassVar[bool] = True
 
-    def check(self, problem: Problem) -> None:
-        check_hyperparameters(_HYPERPARAMETERS, self.get_params(), "Screening")
+    def refuse(self, problem: Problem) -> None:
         name = type(problem.loss).__name__
         if problem.loss.vector_targets:
             raise ValueError(
@@ -139,7 +136,6 @@ class Screening(Solver):
         never selected from: n mu of 100 or more is enough for all of them, and with less they are
         few.
         """
-        del epsilon, delta, adjacency
         all_fit = (tuned.ALWAYS_ALL if self.k is None else self.k) >= problem.n_features
         return GaussianDP() if all_fit else ZeroConcentratedDP()
 

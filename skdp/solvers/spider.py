@@ -4,36 +4,20 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import ceil, hypot, inf, isinf, log, sqrt
-from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-from sklearn.utils._param_validation import Interval
 
 from ..exceptions import warn_user
 from ..problem.problem import Problem
-from ..validation import check_hyperparameters
-from .base import Solution, Solver, name_of
+from ..validation import count, interval
+from .base import Solution, name_of
 from .descent import Descent
-from .descent_rules import OF_RULES, DescentRule, check_clip, rule_of
+from .descent_rules import DescentRule, DescentSolver
 
 if TYPE_CHECKING:
     from ..privacy.accounting.ledger import Budget
     from ..privacy.oracle import Oracle
-
-_HYPERPARAMETERS: dict[str, list[Any]] = {
-    **OF_RULES,
-    "average": [Interval(Real, 0, 1, closed="both")],
-    "kappa": [None, Interval(Real, 1, 2, closed="both")],
-    "gamma": [None, Interval(Real, 0, None, closed="neither")],
-    "initial_risk": [None, Interval(Real, 0, None, closed="neither")],
-    "failure": [Interval(Real, 0, 1, closed="neither")],
-    "first": [Interval(Integral, 1, None, closed="left")],
-    "longest": [Interval(Integral, 1, None, closed="left")],
-    "reach": [Interval(Real, 0, None, closed="both")],
-    "share": [Interval(Real, 0, 1, closed="neither")],
-    "stop": [Interval(Real, 0, 1, closed="neither")],
-}
 
 # More rounds than anybody waits for.
 _MOST_ROUNDS = 1_000_000
@@ -42,7 +26,7 @@ _LEAST_SHARE = 1e-6
 
 
 @dataclass(frozen=True)
-class Spider(Solver):
+class Spider(DescentSolver):
     r"""Rounds of descent that follow the gradient by its differences from step to step.
 
     Round k begins with a noisy full gradient, and goes on with differences of consecutive iterates,
@@ -82,13 +66,6 @@ class Spider(Solver):
     ----------
     steps : int, optional
         Largest number of steps in all rounds together.
-    total_step_size : float, optional
-        Total step length, as for gradient descent.
-    clip : float, optional
-        Bound on the derivative of the loss of a row of full norm, that is, on a row's gradient in
-        units of ``row_norm * max_weight``, as for ``gd``.
-    momentum : float, optional
-        Heavy-ball coefficient, in [0, 1).
     average : float, default=0.5
         Share of the last iterates that are averaged, in [0, 1]; 0 returns the last one.
     kappa : float, optional
@@ -125,10 +102,18 @@ class Spider(Solver):
 
     descends: ClassVar[bool] = True
 
-    steps: int | None = None
-    total_step_size: float | None = None
-    clip: float | None = None
-    momentum: float | None = None
+    hyperparameters: ClassVar[dict[str, list[Any]]] = {
+        "kappa": [None, interval(1, 2, "both")],
+        "gamma": [None, interval(0, None, "neither")],
+        "initial_risk": [None, interval(0, None, "neither")],
+        "failure": [interval(0, 1, "neither")],
+        "first": [count()],
+        "longest": [count()],
+        "reach": [interval(0, None, "both")],
+        "share": [interval(0, 1, "neither")],
+        "stop": [interval(0, 1, "neither")],
+    }
+
     average: float = 0.5
     kappa: float | None = None
     gamma: float | None = None
@@ -192,26 +177,23 @@ class Spider(Solver):
             share=0.5,
         )
 
-    def check(self, problem: Problem) -> None:
-        check_hyperparameters(_HYPERPARAMETERS, self.get_params(), "Spider")
+    def refuse(self, problem: Problem) -> None:
         loss = problem.loss
         if isinf(loss.smoothness):
             raise ValueError(
                 f"Spider needs a smooth loss, whose gradients change little over short steps, got "
                 f"{name_of(loss)}. Use the solver 'gd'."
             )
-        check_clip("Spider", self.clip, problem)
         if self.gamma is not None and self.kappa is None:
             raise ValueError(
                 "Spider needs kappa along with gamma, got gamma alone. Use Spider.from_theory."
             )
 
     def solve(self, problem: Problem, oracle: Oracle, rng: np.random.Generator) -> Solution:
-        del rng
         self.check(problem)
         if self.gamma is not None:
             return self._by_theory(problem, oracle)
-        rule = rule_of(self, problem, oracle.budget.mu)
+        rule = self.rule(problem, oracle.budget.mu)
         descent = Descent(problem, rule, self.average)
         kappa = self._kappa(problem, rule)
         # Norm of the noise of a gradient that is asked for in each step.

@@ -53,11 +53,12 @@ class StreamingSolver(Solver, ABC):
 
     def solve(self, problem: Problem, oracle: Oracle, rng: np.random.Generator) -> Solution:
         """Go once through the rows, in their order; deterministic given the oracle's answers."""
+        del rng
         self.check(problem)
         budget = oracle.budget
         plan = self.plan(problem, budget.mu)
         answers = oracle.for_problem(problem).stream(plan, spend=budget.whole())
-        learner = self.learner(problem, plan, answers.deviation, None, rng)
+        learner = self.learner(problem, plan, answers.deviation, None)
         for _ in range(plan.releases):
             learner.learn(answers.answer(learner.request()))
         return learner.solution
@@ -88,12 +89,7 @@ class StreamingSolver(Solver, ABC):
 
     @abstractmethod
     def learner(
-        self,
-        problem: Problem,
-        plan: StreamPlan,
-        deviation: float,
-        before: Learner | None,
-        rng: np.random.Generator,
+        self, problem: Problem, plan: StreamPlan, deviation: float, before: Learner | None
     ) -> Learner:
         """The state before the first row.
 
@@ -108,6 +104,4 @@ class StreamingSolver(Solver, ABC):
             the bound on a row, or the scale of the noise on each score.
         before : Learner or None
             Of this solver, at the end of a stream that this one goes on from.
-        rng : Generator
-            Public randomness.
         """

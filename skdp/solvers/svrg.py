@@ -4,40 +4,25 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import ceil, inf, isinf, sqrt
-from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval
 
 from ..privacy.accounting.calculus import Calculus, GaussianDP
 from ..problem.problem import Problem
-from ..validation import check_hyperparameters, one_of
-from .base import Solution, Solver, name_of
+from ..validation import count, interval, one_of
+from .base import Solution, name_of
 from .descent import Descent
-from .descent_rules import OF_RULES, check_clip, rule_of
-from .minibatches import check_batch_size, reserve
+from .descent_rules import DescentSolver
+from .minibatches import reserve
 
 if TYPE_CHECKING:
     from ..privacy.adjacency import Adjacency
     from ..privacy.oracle import Oracle
 
-_HYPERPARAMETERS: dict[str, list[Any]] = {
-    **OF_RULES,
-    "average": [Interval(Real, 0, 1, closed="both")],
-    "inner": [Interval(Integral, 1, None, closed="left")],
-    "growth": [Interval(Real, 1, None, closed="left")],
-    "longest": [Interval(Integral, 1, None, closed="left")],
-    "reach": [Interval(Real, 0, None, closed="both")],
-    "share": [Interval(Real, 0, 1, closed="neither")],
-    "snapshot": [one_of("average", "last")],
-    "batch_size": [None, Interval(Integral, 1, None, closed="left")],
-    "step": [one_of("bb", "constant")],
-}
-
 
 @dataclass(frozen=True)
-class SVRG(Solver):
+class SVRG(DescentSolver):
     r"""Stochastic variance-reduced gradient descent, with privacy: snapshots and differences.
 
     An *epoch* begins with a noisy full gradient at the current point, the snapshot. The steps that
@@ -69,13 +54,6 @@ class SVRG(Solver):
     ----------
     steps : int, optional
         Number of steps in all epochs together.
-    total_step_size : float, optional
-        Total step length, as for gradient descent.
-    clip : float, optional
-        Bound on the derivative of the loss of a row of full norm, that is, on a row's gradient in
-        units of ``row_norm * max_weight``, as for ``gd``.
-    momentum : float, optional
-        Heavy-ball coefficient, in [0, 1).
     average : float, default=0.5
         Share of the last iterates that are averaged, in [0, 1]; 0 returns the last one.
     inner : int, default=1
@@ -138,10 +116,16 @@ class SVRG(Solver):
 
     descends: ClassVar[bool] = True
 
-    steps: int | None = None
-    total_step_size: float | None = None
-    clip: float | None = None
-    momentum: float | None = None
+    hyperparameters: ClassVar[dict[str, list[Any]]] = {
+        "inner": [count()],
+        "growth": [interval(1, None, "left")],
+        "longest": [count()],
+        "reach": [interval(0, None, "both")],
+        "share": [interval(0, 1, "neither")],
+        "snapshot": [one_of("average", "last")],
+        "step": [one_of("bb", "constant")],
+    }
+
     average: float = 0.5
     inner: int = 1
     growth: float = 2.0
@@ -152,26 +136,13 @@ class SVRG(Solver):
     batch_size: int | None = None
     step: str = "constant"
 
-    @property
-    def counts_rows(self) -> bool:
-        """True with minibatches, for which rows are sampled."""
-        return self.batch_size is not None
-
-    @property
-    def settled(self) -> bool:
-        """True without minibatches."""
-        return self.batch_size is None
-
-    def check(self, problem: Problem) -> None:
-        check_hyperparameters(_HYPERPARAMETERS, self.get_params(), "SVRG")
+    def refuse(self, problem: Problem) -> None:
         loss = problem.loss
         if isinf(loss.smoothness):
             raise ValueError(
                 f"SVRG needs a smooth loss, whose gradients change little over short distances, "
                 f"got {name_of(loss)}. Use the solver 'gd'."
             )
-        check_clip("SVRG", self.clip, problem)
-        check_batch_size("SVRG", self.batch_size, problem)
 
     def calculus_for(
         self, problem: Problem, epsilon: float, delta: float, adjacency: Adjacency
@@ -181,16 +152,15 @@ class SVRG(Solver):
             return self.calculus
         # No more steps than with what is left when it comes to them.
         mu = sqrt(GaussianDP().limit(epsilon, delta))
-        most = self._most_differences(rule_of(self, problem, mu).steps)
+        most = self._most_differences(self.rule(problem, mu).steps)
         if not most:
             return self.calculus
         sizes = self.batch_size, np.ones(most), 1 - self.share
         return reserve("SVRG", *sizes, problem, epsilon, delta, adjacency)
 
     def solve(self, problem: Problem, oracle: Oracle, rng: np.random.Generator) -> Solution:
-        del rng
         self.check(problem)
-        rule = rule_of(self, problem, oracle.budget.mu)
+        rule = self.rule(problem, oracle.budget.mu)
         descent = Descent(problem, rule, self.average)
         farthest = self.reach * 2 * descent.clip_norm / problem.smoothness
 

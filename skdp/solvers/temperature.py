@@ -11,7 +11,7 @@ factor, so that a solution of the user's problem is left as it is: the factor is
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import inf, sqrt
+from math import inf, isinf, sqrt
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -61,6 +61,8 @@ class Temperature:
         problem : Problem
             Its initial point holds the log-odds of the classes.
         """
+        if isinf(self.evidence):
+            return 1.0
         curvature = curvature_at_start(problem)
         if curvature < tuned.CURVATURE_OF_RARE:
             curvature = min(tuned.MOST_CURVATURE_OF_RARE, curvature)

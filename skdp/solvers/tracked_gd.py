@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import ceil, exp, log, sqrt
-from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-from sklearn.utils._param_validation import Interval
 
 from ..problem.problem import Problem
-from ..validation import check_hyperparameters
+from ..validation import interval
 from .base import Solution, Solver
 from .defaults import TrackedGD as tuned
 from .descent import TailMean, clips_whole_units
@@ -20,13 +18,6 @@ from .shrinkage import Course, direction_of_constant, towards_start
 
 if TYPE_CHECKING:
     from ..privacy.oracle import Oracle
-
-_HYPERPARAMETERS: dict[str, list[Any]] = {
-    "steps": [None, Interval(Integral, 1, None, closed="left")],
-    "whole": [None, Interval(Real, 0, 1, closed="neither")],
-    "average": [Interval(Real, 0, 1, closed="both")],
-    "nearby": ["boolean"],
-}
 
 
 @dataclass(frozen=True)
@@ -86,6 +77,11 @@ class TrackedGD(Solver):
     50
     """
 
+    hyperparameters: ClassVar[dict[str, list[Any]]] = {
+        "whole": [None, interval(0, 1, "neither")],
+        "nearby": ["boolean"],
+    }
+
     steps: int | None = None
     whole: float | None = None
     average: float = 0.5
@@ -93,8 +89,7 @@ class TrackedGD(Solver):
 
     whitened: ClassVar[bool] = True
 
-    def check(self, problem: Problem) -> None:
-        check_hyperparameters(_HYPERPARAMETERS, self.get_params(), "TrackedGD")
+    def refuse(self, problem: Problem) -> None:
         if not problem.loss.of_residuals or problem.loss.quantiles:
             raise ValueError(
                 "TrackedGD needs the squared loss, Huber's or Tukey's, whose gradients are as long "
@@ -108,11 +103,9 @@ class TrackedGD(Solver):
             )
 
     def from_nearby(self, mu: float) -> Self:
-        del mu
         return replace(self, nearby=True)
 
     def solve(self, problem: Problem, oracle: Oracle, rng: np.random.Generator) -> Solution:
-        del rng
         self.check(problem)
         budget, p = oracle.budget, problem.n_rows
         if self.nearby:

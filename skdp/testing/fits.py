@@ -12,9 +12,8 @@ from ..privacy.accounting.calculus import PureDP
 from ..privacy.accounting.default_delta import delta_for
 from ..privacy.accounting.ledger import Ledger, PrivacySpent
 from ..privacy.adjacency import Adjacency
+from ..privacy.bandit_sessions.arm_session import ArmSession, sessions_opened_by
 from ..privacy.bandit_sessions.bandit_plans import Plan
-from ..privacy.bandit_sessions.base import ArmSession
-from ..privacy.bandit_sessions.session_factory import private_session, sessions_opened_by
 from ..privacy.oracle_factory import opened_by
 from ..privacy.randomness import SecretNoise
 from ..privacy.rows.base import RowStore
@@ -33,7 +32,7 @@ def record(run: Callable[[], object]) -> Transcript:
     transcript = Transcript()
 
     def session(*terms: Any) -> ArmSession:
-        return cast(ArmSession, _RecordingSession(private_session(*terms), transcript))
+        return cast(ArmSession, _RecordingSession(ArmSession(*terms), transcript))
 
     oracle = partial(RecordingOracle, transcript=transcript)
     with opened_by(oracle), sessions_opened_by(session):

@@ -18,6 +18,8 @@ from skdp import (
 )
 from skdp.audit import audit, audit_query
 from skdp.bandit.policies import HDBPolicy
+from skdp.model_selection import DPGridSearchCV
+from skdp.preprocessing import DPMinMaxScaler, DPStandardScaler
 from skdp.privacy.accounting import gdp
 from skdp.privacy.queries import GradientQuery
 from skdp.privacy.rows import DenseRows
@@ -118,18 +120,10 @@ def test_answers_of_a_bandit_tell_as_much_as_claimed():
     other[0][0] = [0.5, np.sqrt(0.75)]
     model = bandit().set_params(policy="blocks", epsilon=4.0)
     check_tight(audit(model, contexts, returned, other=other, sees="queries", runs=20_000))
-    for policy in ("gd", "hdb", "sparse"):
+    for policy in ("ftrl", "gd", "hdb", "sparse", HDBPolicy(solver=FTRL())):
         model.set_params(policy=policy)
         options = {"other": other, "sees": "queries", "runs": 300}
         assert not audit(model, contexts, returned, **options).at(SURE).refuted
-
-
-@pytest.mark.filterwarnings("ignore:DPContextualBandit has .* users for:UserWarning")
-def test_streaming_solvers_of_bandits_are_known_by_their_models_alone():
-    contexts, returned, other = users()
-    model = bandit().set_params(policy=HDBPolicy(solver=FTRL()))
-    with pytest.raises(TypeError, match="needs a likelihood for ArmStreams"):
-        audit(model, contexts, returned, other=other, sees="answers", runs=10)
 
 
 @pytest.mark.nightly
@@ -173,15 +167,14 @@ def test_a_statistic_of_ones_own_is_taken():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"sees": "rows"}, "sees among"),
-        ({"confidence": 1.0}, r"confidence in \(0, 1\)"),
-        ({"runs": 3}, "at least 10 runs"),
-        ({"runs": 20.5}, "at least 10 runs"),
-        ({"calls": 0}, "at least 1 call"),
+        ({"sees": "rows"}, "'sees' parameter of audit must be a str among"),
+        ({"confidence": 1.0}, "'confidence' parameter of audit must be a float in"),
+        ({"runs": 3}, "'runs' parameter of audit must be None or an int in"),
+        ({"runs": 20.5}, "'runs' parameter of audit must be None or an int in"),
+        ({"calls": 0}, "'calls' parameter of audit must be None or an int in"),
         ({"calls": 9}, "no more calls than the 4 rows"),
         ({"row": 4}, "a row among 4"),
-        ({"row": True}, "a row among 4"),
-        ({"row": 1.0}, "a row among 4"),
+        ({"row": 1.0}, "'row' parameter of audit must be an int in the range"),
         ({"other": (X, LABELS)}, "differ in 0 rows"),
         ({"other": (-X, LABELS)}, "differ in 4 rows"),
         ({"other": (X[:3], LABELS[:3])}, "which differ in one row"),
@@ -238,15 +231,27 @@ ROW = DenseRows(np.ones((1, 1)), np.zeros(1))
 @pytest.mark.parametrize(
     ("changed", "kind", "message"),
     [
-        ({"query": "gradient"}, TypeError, "query to be of type Query, got str"),
-        ({"first": None}, TypeError, "first to be of type RowStore, got NoneType"),
-        ({"second": np.eye(2)}, TypeError, "second to be of type RowStore, got ndarray"),
+        (
+            {"query": "gradient"},
+            TypeError,
+            "'query' .*Query'. Got 'gradient'",
+        ),
+        ({"first": None}, TypeError, "'first' .*RowStore'. Got None"),
+        (
+            {"second": np.eye(2)},
+            TypeError,
+            "'second' .*RowStore'. Got an array",
+        ),
         ({"second": DenseRows(np.eye(2), np.ones(2))}, ValueError, r"same features, got \[1, 2\]"),
-        ({"adjacency": "replace_one"}, TypeError, "adjacency to be of type Adjacency, got str"),
-        ({"runs": 9}, ValueError, "at least 10 runs"),
-        ({"runs": None}, ValueError, "at least 10 runs"),
-        ({"confidence": 1}, ValueError, r"confidence in \(0, 1\)"),
-        ({"confidence": "0.9"}, ValueError, r"confidence in \(0, 1\)"),
+        (
+            {"adjacency": "replace_one"},
+            TypeError,
+            "'adjacency' .*Adjacency'. Got 're",
+        ),
+        ({"runs": 9}, ValueError, "'runs' parameter of audit_query must be an int"),
+        ({"runs": None}, ValueError, "'runs' parameter of audit_query must be an int"),
+        ({"confidence": 1}, ValueError, "'confidence' parameter of audit_query must be a float"),
+        ({"confidence": "0.9"}, ValueError, "'confidence' parameter of audit_query must be"),
         ({"epsilon": -1.0}, ValueError, "epsilon"),
         ({"delta": 0.0}, ValueError, "delta"),
     ],
@@ -271,7 +276,7 @@ def test_the_result_tells_what_was_found():
     assert "not refuted" in str(result.at(SURE))
     assert result.at(0.5).epsilon_lower_bound > result.epsilon_lower_bound
     assert result.at(result.confidence).to_dict() == found
-    with pytest.raises(ValueError, match="a confidence in"):
+    with pytest.raises(ValueError, match="'confidence' parameter of AuditResult"):
         result.at(0)
     positives, negatives = result.observed.T
     assert (np.diff(positives) >= 0).all()
@@ -295,18 +300,6 @@ def test_the_claimed_curve_is_what_the_claim_allows(gaussian):
     assert (np.exp(1.0) * fine + 0.01 - (1 - result.claimed_errors(fine))).min() < 1e-4
 
 
-FLIPPED = X, np.array([1, 1, 0, 1])
-
-
-@pytest.mark.parametrize("sees", ["model", "queries"])
-def test_progress_is_printed_if_asked_for(sees, capsys):
-    for verbose in (0, 20):
-        options = {"other": FLIPPED, "verbose": verbose, "n_jobs": 1}
-        audit(logistic(), X, LABELS, sees=sees, runs=10, **options)
-        printed = "".join(capsys.readouterr())
-        assert ("[Parallel(n_jobs=1)]" in printed) == bool(verbose)
-
-
 def test_answers_about_times_to_an_event_tell_as_much_as_claimed():
     """The life table and gradients, of an event in the first period against none in all of them."""
     times = np.array([1.0, -9.0, 1.0, -9.0])
@@ -323,3 +316,68 @@ def test_answers_about_times_to_an_event_tell_as_much_as_claimed():
         result = audit(model, X, times, sees="queries", runs=20_000)
     assert not result.at(SURE).refuted
     assert result.epsilon > 0.6
+
+
+# What has no coefficients to look at.
+
+FLIPPED = X, np.array([1, 1, 0, 1])
+
+
+def search(**options):
+    space = {"C": [1.0, 10.0]}
+    return DPGridSearchCV(logistic(), space, **{"validation": (X, LABELS)} | options)
+
+
+def of_winner(found):
+    return float(found.best_estimator_.coef_[0, 0])
+
+
+def test_searches_are_audited_by_a_statistic_of_the_winner():
+    model = search(epsilon=8.0, delta=1e-5)
+    result = audit(model, X, LABELS, other=FLIPPED, runs=10, statistic=of_winner)
+    assert type(result.adjacency) is str
+    assert result.epsilon == pytest.approx(8.0)
+    assert result.bound == "clopper_pearson"
+    assert not result.at(SURE).refuted
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"sees": "queries"},
+        {"sees": "answers"},
+        {"calls": 2},
+    ],
+    ids=str,
+)
+def test_nothing_else_is_known_of_a_search(changed):
+    with pytest.raises(ValueError, match=r"needs sees='model', .* for DPGridSearchCV"):
+        audit(search(), X, LABELS, **changed)
+
+
+def test_searches_leave_no_rows_out():
+    model = search().set_params(estimator=logistic(adjacency="zero_out"))
+    with pytest.raises(ValueError, match="adjacency='replace_one' for DPGridSearchCV"):
+        audit(model, X, LABELS, statistic=of_winner)
+
+
+def test_scalers_are_audited_by_their_queries_their_numbers_or_a_statistic():
+    rows = np.where(np.arange(40)[:, None] % 2, X[0], -X[0])
+    turned = np.where(np.arange(40)[:, None] == 0, -rows, rows)
+    targets = np.zeros(40)
+    scaler = DPStandardScaler(epsilon=2.0, bounds=([-1, -1], [1, 1]))
+    options = {"other": (turned, targets), "statistic": lambda fitted: float(fitted.mean_[0])}
+    for how in ({"runs": 40}, {"sees": "model", "runs": 20}, {"runs": 20, **options}):
+        result = audit(scaler, rows, targets, **how)
+        assert result.epsilon == pytest.approx(2.0)
+        assert not result.at(SURE).refuted
+    with pytest.raises(ValueError, match="calls=None for DPStandardScaler"):
+        audit(scaler, rows, targets, calls=2)
+
+
+def test_what_asked_nothing_claims_nothing():
+    few, targets = np.ones((4, 1)), np.zeros(4)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="The share of the budget set aside")
+        result = audit(DPMinMaxScaler(), few, targets, runs=20)
+    assert (result.epsilon, result.epsilon_lower_bound) == (0.0, 0.0)

@@ -3,7 +3,8 @@ import pytest
 from by_night import by_night
 
 from skdp import DPLogisticRegression
-from skdp.privacy.rows import DenseRows
+from skdp.privacy.rows import BoundedBlock, DenseRows, RawBlock
+from skdp.problem import RowBounds
 from skdp.solvers import GD
 
 ORDERS = [(dtype, order) for dtype in (np.float64, np.float32) for order in "CF"]
@@ -80,3 +81,25 @@ def test_a_memory_mapped_array_is_read_where_it_lies(tmp_path, gradient, peak_by
     del X
     model = DPLogisticRegression(data_norm=5.0, classes=[0, 1], solver=GD(steps=2))
     assert peak_bytes(lambda: model.fit(mapped, y)) <= 0.1 * mapped.nbytes + 8 * y.nbytes
+
+
+@pytest.mark.parametrize("order", "CF")
+@pytest.mark.parametrize("d", [20, 32, 100, 400, 401])
+def test_scores_are_inner_products_of_rows_of_any_length(d, order):
+    rng = np.random.default_rng(d)
+    X, w = np.asarray(rng.standard_normal((100, d)), order=order), rng.standard_normal(d)
+    block = BoundedBlock(RawBlock(X, np.zeros(100)), RowBounds(1e3))
+    np.testing.assert_allclose(block.scores(w), X @ w, rtol=1e-12, atol=1e-12)
+    many = rng.standard_normal((d, 3))
+    np.testing.assert_allclose(block.scores(many), X @ many, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("d", [32, 54, 400])
+def test_scores_of_rows_that_are_summed_up_by_themselves_do_not_depend_on_places(d):
+    rng = np.random.default_rng(d)
+    X, w = rng.standard_normal((101, d)), rng.standard_normal(d)
+    ends = (slice(None), slice(37, None), slice(50, 51))
+    blocks = [BoundedBlock(RawBlock(X[rows], np.zeros(101)[rows]), RowBounds(1e3)) for rows in ends]
+    whole, later, alone = (block.scores(w) for block in blocks)
+    np.testing.assert_array_equal(later, whole[37:])
+    np.testing.assert_array_equal(alone, whole[50:51])

@@ -241,8 +241,8 @@ def test_users_beyond_the_horizon_are_refused_before_they_are_read():
         ({"epsilon": 0.0}, "epsilon"),
         ({"loss": "hinge"}, "loss"),
         ({"policy": "ucb"}, "policy"),
-        ({"policy": HDBPolicy(forced=1000)}, "forced=1000"),
-        ({"policy": "ftrl", "horizon": 1}, "a user for each of its 2 arms, got 1 users"),
+        ({"policy": HDBPolicy(forced=1000)}, "1000 an arm, got"),
+        ({"policy": "ftrl", "horizon": 1}, "its 2 arms, 1 an arm, got 1 users"),
     ],
     ids=str,
 )

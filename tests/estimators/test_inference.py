@@ -3,7 +3,6 @@
 import importlib
 import pickle
 import re
-import warnings
 from pathlib import Path
 
 import numpy as np
@@ -29,11 +28,8 @@ N, D = 3000, 3
 RANGES = ([-2.0, 10.0, 0.0], [2.0, 30.0, 0.01])
 
 
-@pytest.fixture(autouse=True)
-def _seeds_are_meant():
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", skdp.SeededNoiseWarning)
-        yield
+# Seeds are meant.
+pytestmark = pytest.mark.filterwarnings("ignore::skdp.SeededNoiseWarning")
 
 
 def rows(seed=0):

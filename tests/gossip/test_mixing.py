@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from skdp.federated import TOPOLOGIES, Mixing, among
+from skdp.federated import TOPOLOGIES, Round, among
 
 
 def random_values(n, seed=0):
@@ -14,7 +14,7 @@ def test_weights_are_doubly_stochastic_and_follow_the_graph(name):
     edges = TOPOLOGIES[name].edges(12, public_rng)
     active = np.array([0, 2, 3, 5, 6, 7, 8, 11])
     inside = among(edges, active, 12)
-    W = Mixing(12, inside, active).matrix()
+    W = Round(12, inside, active).matrix()
     assert W.min() >= 0
     np.testing.assert_allclose(W.sum(axis=0), 1, rtol=1e-14)
     np.testing.assert_allclose(W.sum(axis=1), 1, rtol=1e-14)
@@ -33,13 +33,13 @@ def test_all_pairs_and_none_for_them_are_the_exact_mean():
     expected[active] = values[active].mean(axis=0)
     for edges in (None, pairs):
         mixed = values.copy()
-        Mixing(5, edges, active).mix(mixed)
+        Round(5, edges, active).mix(mixed)
         np.testing.assert_allclose(mixed, expected, atol=1e-15)
 
 
 def test_rate_is_the_factor_by_which_a_ring_contracts():
     edges = TOPOLOGIES["ring"].edges(8, np.random.default_rng(0))
-    mixing = Mixing(8, edges, np.arange(8))
+    mixing = Round(8, edges, np.arange(8))
     # Weights of a third each: eigenvalues 1/3 + 2/3 cos(2 pi k / 8).
     rate = 1 / 3 + 2 / 3 * np.cos(np.pi / 4)
     assert np.sort(np.abs(np.linalg.eigvalsh(mixing.matrix())))[-2] == pytest.approx(rate)

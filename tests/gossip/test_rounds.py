@@ -47,4 +47,4 @@ def test_nodes_drop_out_at_the_rate_given_and_rounds_go_on_without_them():
     assert abs(counts(rounds).sum() - 7000) < 4 * np.sqrt(10_000 * 0.21)
     for r in rounds[:20]:
         gone = np.setdiff1d(np.arange(10), r.active)
-        np.testing.assert_array_equal(r.mixing.matrix()[gone], np.eye(10)[gone])
+        np.testing.assert_array_equal(r.matrix()[gone], np.eye(10)[gone])

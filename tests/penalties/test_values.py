@@ -24,13 +24,6 @@ def test_value_and_prox_are_those_of_the_definition(penalty, value, step, moved)
     np.testing.assert_array_equal(penalty.prox(W, step), moved)
 
 
-def test_the_ends_of_an_elastic_net_are_lasso_and_ridge():
-    for mixed, pure in ((ElasticNet(0.6, 1.0), L1(0.6)), (ElasticNet(0.6, 0.0), L2(0.6))):
-        assert mixed.value(W) == pure.value(W)
-        assert mixed.strong_convexity == pure.strong_convexity
-        np.testing.assert_array_equal(mixed.prox(W, 0.5), pure.prox(W, 0.5))
-
-
 @pytest.mark.parametrize("alpha", [-1.0, float("inf"), float("nan")])
 @pytest.mark.parametrize("kind", [L1, L2, ElasticNet])
 def test_a_strength_that_is_negative_or_not_finite_is_refused(kind, alpha):
@@ -46,21 +39,6 @@ def test_a_share_outside_the_unit_interval_is_refused(l1_ratio):
 
 # The ridge penalty in other coordinates.
 FACTOR = np.random.default_rng(0).normal(size=(3, 4))
-
-
-@pytest.mark.parametrize("shape", [(4,), (4, 2)])
-def test_the_proximal_map_of_tikhonov_solves_the_linear_system(shape):
-    w = np.random.default_rng(1).normal(size=shape)
-    v = Tikhonov(FACTOR).prox(w, 0.7)
-    np.testing.assert_allclose(v + 0.7 * FACTOR.T @ FACTOR @ v, w, atol=1e-14)
-
-
-def test_a_multiple_of_the_identity_is_a_ridge():
-    w = np.random.default_rng(1).normal(size=4)
-    ridge, penalty = L2(2.0), Tikhonov(np.sqrt(2.0) * np.eye(4))
-    assert penalty.value(w) == pytest.approx(ridge.value(w))
-    assert penalty.strong_convexity == pytest.approx(2.0)
-    np.testing.assert_allclose(penalty.prox(w, 0.3), ridge.prox(w, 0.3))
 
 
 def test_tikhonov_is_the_ridge_of_the_mapped_weights():

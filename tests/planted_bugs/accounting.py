@@ -8,10 +8,10 @@ import pickle
 import runpy
 import sys
 import warnings
-from contextlib import redirect_stdout, suppress
+from contextlib import redirect_stdout
 from dataclasses import replace
 from functools import partial
-from math import inf, isclose, isinf, sqrt
+from math import inf, isclose, sqrt
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +20,6 @@ from budget_tasks import (
     DELTA,
     EPSILON,
     MU,
-    Untouchable,
     X,
     Y,
     budget,
@@ -30,8 +29,10 @@ from budget_tasks import (
     model,
     share,
 )
-from planted_bugs.bug import Bug, gives, sets
+from estimators import test_without_noise
+from planted_bugs.bug import Bug, gives, patching, sets
 from planted_bugs.noise import seeded
+from privacy import test_budget, test_budget_of_streams, test_ledger, test_parts, test_site_accounts
 from privacy.queries import test_limits
 from recomputed_spend import recomputed
 from sklearn.base import BaseEstimator, clone
@@ -40,19 +41,14 @@ from tasks_for_solvers import TASKS
 
 from skdp import BudgetExceededError, DPContextualBandit, PrivacySpent, report
 from skdp.preprocessing import DPStandardScaler
-from skdp.privacy import Adjacency, PrivateOracle, SystemNoise, gdp
+from skdp.privacy import Adjacency, PrivateOracle, gdp
 from skdp.privacy.accounting import (
     ExponentialEvent,
-    GaussianDP,
     GaussianEvent,
     Ledger,
-    NonPrivateEvent,
     Part,
-    Site,
-    SiteGaussianEvent,
     Spend,
 )
-from skdp.privacy.rows import DenseRows
 from skdp.problem import Problem, RowBounds
 from skdp.problem.losses import Logistic
 from skdp.reporting import (
@@ -68,38 +64,6 @@ from skdp.solvers import Spider
 
 N, D = 4, 3
 LOGISTIC = Problem(Logistic(), N, D, RowBounds(2.0))
-
-
-def a_ledger_stays_within_its_limit():
-    """Whatever is charged in whichever order: a refusal leaves no trace, and the sum fits."""
-    ledger = Ledger(1.0, 1e-5)
-    for scale in (3.0, 9.0, 3.5, 4.0, 50.0):
-        event, before = (
-            GaussianEvent(query="q", sensitivity=1.0, noise_scale=scale),
-            ledger.receipt(),
-        )
-        price = GaussianDP().cost(event)
-        fits = ledger.total + price <= ledger.limit
-        try:
-            ledger.charge(event)
-        except BudgetExceededError:
-            assert not fits, "refused although it fits"
-            assert ledger.receipt() == before, "a refused event stays on record"
-        else:
-            assert fits, "more than the limit"
-
-
-def the_fullest_site_counts():
-    ledger = Ledger(1.0, 1e-5)
-
-    def event(label, scale):
-        facts = {"own_noise_scale": scale, "trust": "local", "colluders": 0}
-        return SiteGaussianEvent(
-            query="q", part=Site(label), sensitivity=1.0, noise_scale=scale, **facts
-        )
-
-    ledger.charge((event("a", 10.0), event("b", 20.0)))
-    assert isclose(ledger.total, 0.01), "the fullest account does not count"
 
 
 def spider_spends_all():
@@ -234,30 +198,6 @@ def clones_in_workers_are_charged():
         assert len(opened.receipts) == 1, "a fit in a worker was not charged"
 
 
-def only_an_infinite_budget_goes_without_noise():
-    """With infinite epsilon an answer is exact and not private; with any other it is neither."""
-    rows, w = DenseRows(np.eye(N, D), np.zeros(N)), LOGISTIC.start()
-    for epsilon in (1.0, 1e9, inf):
-        ledger = Ledger(epsilon, DELTA)
-        oracle = PrivateOracle(rows, ledger, Adjacency.REPLACE_ONE, SystemNoise())
-        oracle = oracle.for_problem(LOGISTIC)
-        first, second = (oracle.gradient(w, spend=s) for s in oracle.budget.split(2))
-        exact, listed = np.array_equal(first, second), ledger.receipt()
-        assert exact == isinf(epsilon), "noise with an infinite budget, or none with a finite one"
-        private = not any(isinstance(event, NonPrivateEvent) for event in listed)
-        assert private != exact, "a receipt of noise that there was not"
-        assert isinf(ledger.spent().epsilon) == exact, "a finite spend of an exact answer"
-        assert isinf(SpendBound.of_ledger(ledger, Adjacency.REPLACE_ONE).limit) == exact, "room"
-
-
-def budgets_are_reserved_before_rows_are_read():
-    with budget() as opened:
-        model(1).fit(X, Y)
-        with pytest.raises(BudgetExceededError):
-            model(1).fit(Untouchable(), Untouchable())
-        assert len(opened.receipts) == 1
-
-
 def a_budget_says_what_its_fits_add_up_to():
     with budget() as opened:
         total = composition.compose([model(5).fit(X, Y) for _ in range(3)], delta=DELTA)
@@ -283,17 +223,6 @@ def a_failed_fit_is_settled_at_what_it_spent():
         true = recomputed(estimator.privacy_ledger_, DELTA)
         assert 0 < true < share(2), "the receipt does not tell of the answers that were given"
         assert isclose(opened.spent.epsilon, true, rel_tol=1e-6), "another spend is on the book"
-
-
-def two_halves_are_a_whole():
-    with budget() as opened:
-        count = 0
-        with suppress(BudgetExceededError):
-            while count < 10:
-                model(2).fit(X, Y)
-                count += 1
-        assert count == 2, f"{count} halves fit into a budget"
-        assert isclose(opened.spent.epsilon, EPSILON)
 
 
 def receipts_compose_in_sequence():
@@ -358,15 +287,6 @@ def parts_of_two_kinds_are_not_folded():
     for kind in (ExponentialEvent, GaussianEvent) * 2 + (GaussianEvent,) * 20:
         parts.add(5, Stub(1.0 + 0.1 * (kind is GaussianEvent), event(0.2, None, kind)))
     assert {type(e) for e in parts.events()} == {ExponentialEvent, GaussianEvent}
-
-
-def the_spend_of_parts_is_that_of_the_costliest():
-    parts = ParallelComposition()
-    for k, epsilon in enumerate([1.0, 3.0, *[2.0] * 60]):
-        parts.add(5, Stub(epsilon, event(epsilon / 10, None)))
-        worst = 3.0 if k else 1.0
-        assert parts.spent().epsilon == worst, "a part is cheaper than said"
-        assert max(e.sensitivity for e in parts.events()) == worst / 10, "the dearer part is gone"
 
 
 def overlaps_of_parts_are_counted():
@@ -514,8 +434,8 @@ BUGS = (
     Bug("a release that costs four times what was allowed", costs(4), GRADIENT, "half of the budget"),
     Bug("a release that costs less than what was allowed", costs(0.9), GRADIENT, "the spend"),
     Bug("a total of weights at half its price", {"Oracle.total_weight": lambda honest, self, *, spend: honest(self, spend=Spend(spend.amount / 2))}, partial(PAYS, "total_weight", Adjacency.REPLACE_ONE), "times the spend"),
-    Bug("a filter that looks at the total before the charge", {"Ledger._record": looks_before}, a_ledger_stays_within_its_limit, "more than the limit"),
-    Bug("only the last site on the account", {"Ledger._record_at_sites": sets("_site_total", total_of_last_site)}, the_fullest_site_counts),
+    Bug("a filter that looks at the total before the charge", {"Ledger._record": looks_before}, test_ledger.test_refuses_what_exceeds_the_limit_and_records_nothing, "DID NOT RAISE"),
+    Bug("only the last site on the account", {"Ledger._record_at_sites": sets("_site_total", total_of_last_site)}, test_site_accounts.test_the_fullest_account_counts_with_what_all_were_asked),
     Bug("an adaptive solver that stops, with the sum so far as its price", {"Spider._gradient": stops_early}, spider_spends_all, "the sum so far"),
     # Several fits of one model.
     Bug("a ledger that is left behind", {"FitHistory.follow": gives(None)}, fits_add_up),
@@ -535,12 +455,12 @@ BUGS = (
     Bug("fits of clones in workers that are lost", {"BudgetedEstimator.__sklearn_clone__": lambda _, self: CLONE(self)}, clones_in_workers_are_charged, "not charged", needs=FORKS),
     Bug("fits of pickles in workers that are lost", {"BudgetedEstimator.__getstate__": lambda _, self: BaseEstimator.__getstate__(self)}, clones_in_workers_are_charged, "not charged", needs=FORKS),
     Bug("copies that leave their budget", {"open_budgets.tokens_of": gives(())}, copies_stay_under_their_budget),
-    Bug("a reservation after reading", {"Reservation.reserve": lambda honest, self, most, *, begins: honest(self, most, begins=True) if begins else None}, budgets_are_reserved_before_rows_are_read, "a row source was"),
+    Bug("a reservation after reading", {"Reservation.reserve": lambda honest, self, most, *, begins: honest(self, most, begins=True) if begins else None}, partial(test_budget_of_streams.test_a_stream_is_charged_once_for_all_of_its_parts, "gd")),
     Bug("a settlement below what was spent", {"GaussianFilter.price": lambda honest, self, receipt: Amount(0.9 * honest(self, receipt).main)}, a_budget_says_what_its_fits_add_up_to, "another sum"),
     Bug("a failed fit that is never settled", {"BudgetStore.settle": gives(None)}, a_failed_fit_is_settled_at_what_it_spent, "on the book"),
     Bug("a failed fit that is forgotten", {"BudgetStore.settle": forgets_the_run}, a_failed_fit_is_settled_at_what_it_spent, "on the book"),
-    Bug("parallel composition of fits on the same rows", {"budget_store._total": largest_of_runs, "GaussianFilter.holds": gives(True)}, two_halves_are_a_whole, "10 halves"),
-    Bug("a budget that looks at each fit alone", {"GaussianFilter.holds": lambda honest, self, total: honest(self, Amount(min(total.main, MU**2 / 2), total.delta))}, two_halves_are_a_whole, "halves"),
+    Bug("parallel composition of fits on the same rows", {"budget_store._total": largest_of_runs, "GaussianFilter.holds": gives(True)}, test_budget.test_budgets_nest_and_a_fit_has_to_fit_under_all),
+    Bug("a budget that looks at each fit alone", {"GaussianFilter.holds": lambda honest, self, total: honest(self, Amount(min(total.main, MU**2 / 2), total.delta))}, test_budget.test_budgets_nest_and_a_fit_has_to_fit_under_all),
     Bug("parallel composition of receipts", {"composition._gaussian": largest_receipt}, receipts_compose_in_sequence),
     Bug("a rule that changes on the way", {"BudgetStore._rule": gives(None)}, a_rule_stays_as_the_first_fit_has_settled_it, "on the way"),
     Bug("sums settled by what was released", {"SumsFilter.settled": lambda _, self, reserved, r: self.price(r)}, sums_settle_by_what_was_reserved),
@@ -552,13 +472,13 @@ BUGS = (
     Bug("fits before that are taken for looked up", {"BudgetStore.latest": gives(0)}, code_around_fits_is_told_of, "no word"),
     Bug("fits by the budget that are not noted", {"BudgetStore.note_looked_up": gives(None)}, code_around_fits_is_told_of, "taken for another"),
     # Infinite epsilon.
-    Bug("answers without noise whatever the budget", {"oracle.noise_under": lambda honest, ledger, noise: honest(Ledger(inf, 0.1), noise)}, only_an_infinite_budget_goes_without_noise, "none with a finite one"),
-    Bug("an exact answer that is listed with noise", {"ledger._as_exact": lambda _, events: tuple(events)}, only_an_infinite_budget_goes_without_noise, "a receipt of noise"),
-    Bug("an exact answer with a finite spend", {"Ledger.spent": lambda _, self: PrivacySpent(self.calculus.epsilon(self.total, self.delta), self.delta)}, only_an_infinite_budget_goes_without_noise, "a finite spend"),
-    Bug("a claim of an infinite budget that is finite", {"Ledger.limit": lambda _, self: self._limit}, only_an_infinite_budget_goes_without_noise, "room"),
+    Bug("answers without noise whatever the budget", {"oracle.noise_under": lambda honest, ledger, noise: honest(Ledger(inf, 0.1), noise)}, partial(patching, test_without_noise.test_no_noise_is_drawn_and_some_is_at_any_finite_epsilon, "linear")),
+    Bug("an exact answer that is listed with noise", {"ledger._as_exact": lambda _, events: tuple(events)}, partial(test_without_noise.test_a_fit_warns_once_and_says_that_it_is_not_private, "linear")),
+    Bug("an exact answer with a finite spend", {"Ledger.spent": lambda _, self: PrivacySpent(self.calculus.epsilon(self.total, self.delta), self.delta)}, partial(test_without_noise.test_a_fit_warns_once_and_says_that_it_is_not_private, "linear")),
+    Bug("a claim of an infinite budget that is finite", {"Ledger.limit": lambda _, self: self._limit}, partial(test_without_noise.test_a_budget_refuses_it_before_rows_are_read, "auto")),
     # Receipts in parts.
     Bug("parts of two kinds that are folded", {"composition._is_gaussian": gives(True)}, parts_of_two_kinds_are_not_folded),
-    Bug("folded receipts that keep the cheaper part", {"composition._folded": lambda honest, first, second: honest(first, type(second)(second.part, second.events, PrivacySpent(-1.0, 0.0)))}, the_spend_of_parts_is_that_of_the_costliest),
-    Bug("a spend of parts that is that of the latest", {"ParallelComposition.spent": lambda _, self: self._receipts[-1].spent}, the_spend_of_parts_is_that_of_the_costliest, "cheaper than said"),
+    Bug("folded receipts that keep the cheaper part", {"composition._folded": lambda honest, first, second: honest(first, type(second)(second.part, second.events, PrivacySpent(-1.0, 0.0)))}, test_parts.test_folding_bounds_memory_and_keeps_the_spend),
+    Bug("a spend of parts that is that of the latest", {"ParallelComposition.spent": lambda _, self: self._receipts[-1].spent}, test_parts.test_the_spend_is_the_largest_of_a_part_and_not_the_sum),
     Bug("slices that forget overlaps", {"Receipt.slices": lambda _, self: [(e,) for e in self.events]}, overlaps_of_parts_are_counted),
 )  # fmt: skip

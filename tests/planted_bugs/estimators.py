@@ -9,11 +9,13 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from estimators import test_no_leaks as no_leaks
-from examples_of_estimators import BINARY, REAL, X, linear, logistic
+from estimators import test_replay
+from examples_of_estimators import BINARY, X, linear, logistic
 from planted_bugs.bug import Bug, after, gives, sets
 from scikit_learn import test_warm_start as warm
 from scikit_learn.test_sparse_coefficients import test_predictions_are_those_of_the_dense_model
 from sklearn.base import BaseEstimator
+from test_messages import test_labels_of_two_kinds_are_not_quoted_by_scores
 
 from skdp import DPLinearRegression, DPLogisticRegression
 from skdp.estimators import Announcements, EarlierModel, TargetMean
@@ -30,19 +32,6 @@ def seeds_stay_behind():
     check_seed_stays_behind(model.fit(rng.normal(size=(200, 2)), rng.integers(0, 2, 200)), SEED)
 
 
-def models_follow_from_answers():
-    """The same answers give the same model, whatever rows and labels are."""
-    rng = np.random.default_rng(0)
-    rows, y = rng.normal(size=(400, 3)) / 4, (np.arange(400) % 10 == 0).astype(int)
-    options = {"data_norm": 1.0, "classes": [0, 1], "class_weight": "balanced", "epsilon": 5.0}
-    first, second = (DPLogisticRegression(**options, random_state=0) for _ in range(2))
-    transcript = record_fit(first, rows, y)
-    replay_fit(second, 1e3 * rows[::-1], (np.arange(400) % 2).astype(int), transcript)
-    assert vars(first).keys() == vars(second).keys()
-    for name in (name for name in vars(first) if name.endswith("_")):
-        np.testing.assert_array_equal(getattr(first, name), getattr(second, name), err_msg=name)
-
-
 def regressions_follow_from_answers_and_pay_their_plan():
     """The start at the mean of targets is an answer, for the share that the plan names."""
     rng = np.random.default_rng(0)
@@ -57,14 +46,6 @@ def regressions_follow_from_answers_and_pay_their_plan():
     paid = (event.sensitivity / event.noise_scale) ** 2 / first.plan_.ledger().remaining
     assert abs(paid / first.plan_.stage(TargetMean).share - 1) < 1e-6, "another share"
     assert abs(event.sensitivity * 400 / 2 - 1) < 1e-3, "another sensitivity"
-
-
-def other_bounds_are_preconditioned_anew():
-    # Of columns of one size one look would be enough, as one is in coordinates that are known.
-    rows = X * np.geomspace(1.0, 0.2, X.shape[1])
-    model = linear(warm_start=True, solver="auto").fit(rows, REAL)
-    model.set_params(intercept_scaling=0.5).fit(rows, REAL)
-    assert sum(e.count for e in model.privacy_ledger_ if e.query == "second_moments") == 6
 
 
 def said_by(model, rows):
@@ -112,19 +93,6 @@ def sparse_rows_are_never_written_out():
     assert not written, "written out"
 
 
-def errors_quote_no_entry():
-    rows = X.astype(object)
-    rows[5, 0] = "a secret word"
-    try:
-        logistic().fit(rows, BINARY)
-    except ValueError as error:
-        while error is not None:
-            assert "secret" not in str(error), "an entry is quoted"  # noqa: PT017
-            error = error.__context__
-    else:
-        raise AssertionError("words were taken for numbers")
-
-
 # Bugs.
 
 
@@ -141,7 +109,7 @@ def spying():
 
 SEEN, ENCODER = spying()
 TARGETS_SEEN = [0.0]
-SEES = {"PrivateLinearClassifier._encoder": ENCODER}
+SEES = {"PrivateLinearClassifier._settle": ENCODER}
 
 
 def prior_of_labels(honest, problem, oracle, *, balanced):
@@ -220,29 +188,28 @@ def in_another_shape(honest, self):
     return self
 
 
-def quoting(honest, check, *args, **options):
-    try:
-        return check(*args, **options)
-    except Exception as error:
-        raise ValueError(str(error)) from None
-
-
+BALANCED = DPLogisticRegression(classes=[0, 1], class_weight="balanced", data_norm=9.0)
+FOLLOWS = partial(
+    test_replay.test_replay_on_garbage_publishes_the_same,
+    BALANCED,
+    test_replay.many_labels,
+)
 BUGS = (
     Bug("a seed in the pickle of a model", {"PrivateLinearModel.__getstate__": lambda _, self: BaseEstimator.__getstate__(self)}, seeds_stay_behind, "keeps its seed"),
     Bug("a seed in the pickle of a model under another name", {"PrivateLinearModel.__getstate__": lambda honest, self: honest(self) | {"_seed": self.random_state}}, seeds_stay_behind, "somewhere in the pickle"),
-    Bug("class weights from the labels themselves", SEES | {"stages.with_class_prior": prior_of_labels}, models_follow_from_answers, "another content"),
+    Bug("class weights from the labels themselves", SEES | {"stages.with_class_prior": prior_of_labels}, FOLLOWS, "another content"),
     Bug("a start at the mean of the targets themselves", {"PrivateLinearModel._open": remembers_targets, "stages.with_target_mean": mean_of_targets}, regressions_follow_from_answers_and_pay_their_plan, "another content"),
     Bug("a mean of the targets for twice its share", {"stages.with_target_mean": mean_for_more}, regressions_follow_from_answers_and_pay_their_plan, "another share"),
     Bug("a mean of the targets of half its sensitivity", {"InterceptGradientQuery.extents": half_of_the_mean}, regressions_follow_from_answers_and_pay_their_plan),
-    Bug("a bound on rows from the rows themselves", {"PrivateLinearModel._open": remembers, "PrivateLinearModel._given_bounds": as_long_as_rows}, models_follow_from_answers, "another content"),
-    Bug("a number of steps from the labels themselves", {"PrivateLinearModel._open": steps_by_labels}, models_follow_from_answers, "another price"),
-    Bug("a number of iterations from the labels themselves", SEES | {"PrivateLinearClassifier._publish": sets("n_iter_", lambda self, *args: self.n_iter_ + int(SEEN[-1].sum()))}, models_follow_from_answers, "n_iter_"),
-    Bug("an attribute that is computed from the rows", {"PrivateLinearModel._open": publishes_the_scale, "PrivateLinearModel._forget": gives(None)}, models_follow_from_answers, "scale_"),
-    Bug("an offset from the labels themselves", SEES | {"PrivateLinearClassifier._publish": sets("intercept_", lambda self, *args: self.intercept_ + SEEN[-1].mean())}, models_follow_from_answers, "intercept_"),
-    Bug("a start that looks at the targets", SEES | {"PrivateLinearModel._stated": start_of_labels}, models_follow_from_answers),
+    Bug("a bound on rows from the rows themselves", {"PrivateLinearModel._open": remembers, "PrivateLinearModel._given_bounds": as_long_as_rows}, FOLLOWS, "another content"),
+    Bug("a number of steps from the labels themselves", {"PrivateLinearModel._open": steps_by_labels}, FOLLOWS, "another price"),
+    Bug("a number of iterations from the labels themselves", SEES | {"PrivateLinearClassifier._publish": sets("n_iter_", lambda self, *args: self.n_iter_ + int(SEEN[-1].sum()))}, FOLLOWS, "n_iter_"),
+    Bug("an attribute that is computed from the rows", {"PrivateLinearModel._open": publishes_the_scale, "PrivateLinearModel._forget": gives(None)}, FOLLOWS, "scale_"),
+    Bug("an offset from the labels themselves", SEES | {"PrivateLinearClassifier._publish": sets("intercept_", lambda self, *args: self.intercept_ + SEEN[-1].mean())}, FOLLOWS, "intercept_"),
+    Bug("a start that looks at the targets", SEES | {"PrivateLinearModel._stated": start_of_labels}, FOLLOWS),
     Bug("units forgotten in a warm start", {"EarlierModel.start": lambda _, self, problem: problem.from_user_coordinates(self.coef, self.intercept)}, partial(warm.test_the_start_is_in_the_units_of_the_new_bounds, linear)),
     Bug("a warm start that takes any features", {"EarlierModel.of": any_features}, warm.test_other_features_and_classes_are_refused_before_anything_is_spent),
-    Bug("coordinates of other bounds", {"EarlierModel.coordinates": lambda _, self, bounds: self.row_map}, other_bounds_are_preconditioned_anew, nightly=True),
+    Bug("coordinates of other bounds", {"EarlierModel.coordinates": lambda _, self, bounds: self.row_map}, warm.test_coordinates_found_earlier_are_looked_at_once_more_only, nightly=True),
     Bug("a warm start that hands the old model out again", {"PrivateLinearModel._fit_part": handed_out_again}, partial(warm.test_the_first_query_is_about_the_published_model, logistic)),
     Bug("a progress report that tells of the rows", {"PrivateLinearModel._open": remembers, "Announcements._say": tells_of_rows}, progress_reports_tell_public_facts),
     Bug("a report that nobody asked for", {"Announcements.__init__": after(lambda this, *args: vars(this).update(_verbose=1, _listens=True))}, nothing_is_said_unasked),
@@ -250,5 +217,5 @@ BUGS = (
     Bug("coefficients that come back in another shape", {"PrivateLinearModel.densify": in_another_shape}, partial(test_predictions_are_those_of_the_dense_model, linear, np.float64)),
     Bug("a model that keeps the mean of the rows", {"PrivateLinearModel._fit_part": keeps_the_mean}, partial(no_leaks.test_a_fitted_model_holds_no_row_no_statistic_no_noise_and_no_seed, no_leaks.MODELS["logistic"])),
     Bug("sparse rows that are written out", {"mapped.sparse_lengths": lambda _, block, row_map: np.linalg.norm(row_map.apply(block.written_out()), axis=1)}, sparse_rows_are_never_written_out, "written out"),
-    Bug("errors that quote entries", {"reading._without_entries": lambda _, message, name, where: message}, errors_quote_no_entry, "quoted"),
+    Bug("errors that quote entries", {"reading._without_entries": lambda _, message, name, where: message}, partial(test_labels_of_two_kinds_are_not_quoted_by_scores, "logistic")),
 )  # fmt: skip

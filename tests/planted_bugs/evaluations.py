@@ -5,106 +5,40 @@ from functools import partial
 from math import sqrt
 
 import numpy as np
+from evaluation import test_evaluate
 from evaluations_of_twins import Evaluating, apart, make_rows
-from models_that_misbehave import PANIC, Batch, Fixed, Listing, Panicking, Popping, Spoiling
+from models_that_misbehave import PANIC, Batch, Fixed, Listing, Panicking, Spoiling
 from planted_bugs.bug import TOO_FAR, Bug, Value, after, gives, times
 from planted_bugs.queries import examples_move_within_their_sensitivity
-from sklearn.frozen import FrozenEstimator
-from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer
+from privacy import test_predicted_rows as predicted
 
-from skdp import PrivacyBudget
-from skdp.exceptions import BudgetExceededError
-from skdp.privacy import Adjacency, PrivateOracle, SystemNoise
-from skdp.privacy.accounting import Ledger, Spend
+from skdp.privacy import Adjacency
 from skdp.privacy.queries import (
     GroupMeansQuery,
     MetricMeansQuery,
     OutcomeCountsQuery,
     RowMetric,
     TargetTableQuery,
-    brier_score,
 )
-from skdp.privacy.rows import Predictor, predicted_rows
 from skdp.testing import record_fit, replay_fit
 
 N = 40
 CLASSES = np.array([0, 1])
-BINS = OutcomeCountsQuery("score", 2, edges=np.array([0.3, 0.5, 0.7]))
-GUESSES = OutcomeCountsQuery("prediction", 2)
-BRIER = MetricMeansQuery((brier_score(),), N)
 
 
 # Leaves the range that it claims.
 LYING = RowMetric("Lying", (0.0, 1.0), lambda given: 100.0 * given.score_of(1))
 LYING = MetricMeansQuery((LYING,), N)
-HALF = np.where(np.arange(N) < N // 2, 1.0, -1.0)
 
 
-def predicted(model, X, y, rows_at_a_time):
-    predictor = Predictor(model, CLASSES, (0, 1), "predict_proba", rows_at_a_time)
-    return predicted_rows(predictor, X, y, np.asarray, None, np.asarray)
-
-
-def evaluations_move_within_their_sensitivity(model, query, wild=PANIC, rows_at_a_time=None):
-    """A wild row in place of a tame one, with another label."""
-    X, y = np.column_stack([HALF, HALF]), (HALF > 0).astype(int)
-    near, other = X.copy(), y.copy()
-    near[3], other[3] = wild, 1 - y[3]
-    try:
-        answers = [
-            query.evaluate(predicted(model, rows, labels, rows_at_a_time))
-            for rows, labels in ((X, y), (near, other))
-        ]
-    except RuntimeError as failure:
-        raise AssertionError("a row is quoted") from failure
-    share = np.linalg.norm(answers[1] - answers[0]) / query.sensitivity(Adjacency.REPLACE_ONE)
-    assert share <= 1 + 1e-9, f"moved by {share} of the sensitivity"
-
-
-def models_are_asked_after_the_charge():
-    asked = []
-
-    class Noting(Fixed):
-        def predict(self, X):
-            asked.append(len(X))
-            return super().predict(X)
-
-    rows = predicted(Noting(), np.ones((N, 2)), np.zeros(N, int), None)
-    oracle = PrivateOracle(rows, Ledger(1.0, 1e-5), Adjacency.REPLACE_ONE, SystemNoise())
-    try:
-        oracle.outcome_counts("prediction", 2, spend=Spend(1e6))
-    except BudgetExceededError:
-        assert not asked, "asked for nothing"
-
-
-def rows_are_left_as_they_were():
-    """What a model does to the rows it is handed does not change what it is asked about next."""
-    X = np.column_stack([HALF, HALF])
-    BRIER.evaluate(predicted(Spoiling("nan"), X, np.zeros(N, int), None))
-    np.testing.assert_array_equal(X, np.column_stack([HALF, HALF]))
-
-
-def objects_in_rows_are_left_as_they_were():
-    """The same of what an array of objects refers to."""
-    rows = [{"x": half} for half in HALF]
-    GUESSES.evaluate(
-        predicted_rows(Predictor(Popping(), CLASSES), rows, np.zeros(N), np.asarray, None, None)
-    )
-    assert all(rows), "taken out of the rows"
-
-
-def models_that_mix_rows_deep_inside_move_within_their_sensitivity():
-    X, y, _ = make_rows(100)
+def metrics_move_within_their_sensitivity():
+    """One row in place of another, of which a metric leaves its range."""
+    X, y = np.full((N, 2), 1.0), np.ones(N, int)
     near = X.copy()
-    near[7] = 1e6
-    centring = FunctionTransformer(lambda Z: Z - Z.mean(axis=0))
-    model = FrozenEstimator(make_pipeline(centring, LogisticRegression()).fit(X, y))
-    _, _, largest = apart(
-        Evaluating(model, pointwise=None, metrics=["accuracy"]), (X, y), (near, y)
-    )
-    assert largest <= 1, "a move beyond the sensitivity"
+    near[3] = -50.0
+    answers = [LYING.evaluate(predicted.store(Fixed(), rows, y)) for rows in (X, near)]
+    share = np.linalg.norm(answers[1] - answers[0]) / LYING.sensitivity(Adjacency.REPLACE_ONE)
+    assert 0 < share <= 1 + 1e-9, f"moved by {share} of the sensitivity"
 
 
 def results_follow_from_answers():
@@ -129,13 +63,6 @@ def receipts_cover_what_neighbours_show(model=Fixed(), wild=PANIC, n=400, **opti
     charged = sum(e.count * (e.sensitivity / e.noise_scale) ** 2 for e in result.privacy_ledger_)
     assert largest <= 1, "a move beyond the sensitivity"
     assert mu**2 <= charged, "more was told than was charged"
-
-
-def evaluations_are_charged_to_open_budgets():
-    X, y, _ = make_rows()
-    with PrivacyBudget(epsilon=5.0, delta=1e-5) as budget:
-        Evaluating(Fixed(), metrics=["accuracy"]).fit(X, y)
-        assert budget.spent.epsilon > 3.9, "not charged"
 
 
 def peeking():
@@ -189,26 +116,30 @@ MIXED = {
     "metrics": ("accuracy", "brier_score"),
 }
 crafted = partial(partial, examples_move_within_their_sensitivity)
-MOVES = partial(partial, evaluations_move_within_their_sensitivity)
+PANICKED = partial(
+    predicted.test_answers_stay_within_their_sensitivity_whatever_a_model_says,
+    Panicking(),
+    predicted.COUNTS[1],
+)
 BUGS = (
     Bug("outcomes priced as if a row were in one count only", {"CountQuery.sensitivity": gives(1.0)}, crafted(OutcomeCountsQuery), TOO_FAR),
     Bug("a table of targets priced as if a row were in one cell only", {"CountQuery.sensitivity": gives(1.0)}, crafted(TargetTableQuery), TOO_FAR),
     Bug("a row in the cells of its target and of its prediction", {"TargetTableQuery._of_block": counted_by_both}, crafted(TargetTableQuery), TOO_FAR),
     Bug("metrics that share one sensitivity", {"MetricMeansQuery.sensitivity": times(sqrt(1 / 3))}, crafted(MetricMeansQuery), TOO_FAR),
-    Bug("metrics that are not clipped to their range", {"metric_means._in_units": lambda _, values, low, high: (2 * values - low - high) / (high - low)}, MOVES(Fixed(), LYING, -50.0), "moved by"),
-    Bug("a block that is lost with one of its rows", {"PredictedRows._of_block": out_of_the_block}, MOVES(Panicking(), GUESSES), "moved by"),
-    Bug("an exception of a model that is passed on", {"PredictedRows._or_nothing": raised}, MOVES(Panicking(), GUESSES), "quoted"),
-    Bug("blocks of rows where they were to be asked one by one", {"PredictedRows._predictions": lambda _, self: self._of_block(np.arange(self.n_samples))}, MOVES(Batch(), BINS, 1e6, 1), "moved by"),
-    Bug("models asked before the charge", {"PredictedRows.__init__": after(lambda self, *args: self._predictions())}, models_are_asked_after_the_charge, "asked for nothing"),
-    Bug("rows that a model may overwrite", {"predicted_rows._safe_indexing": lambda _, X, places: X}, rows_are_left_as_they_were),
-    Bug("objects that a model may change", {"predicted_rows._copied": lambda _, taken: taken}, objects_in_rows_are_left_as_they_were, "taken out of the rows"),
-    Bug("one type for all predictions of a list", {"predicted_rows._entries": lambda _, predicted: np.asarray(predicted)}, MOVES(Listing("abstain"), OutcomeCountsQuery("correctness", 2)), "moved by"),
-    Bug("models known by their own class alone", {"pointwise_models._held": by_class_alone}, models_that_mix_rows_deep_inside_move_within_their_sensitivity, "beyond the sensitivity"),
+    Bug("metrics that are not clipped to their range", {"metric_means._in_units": lambda _, values, low, high: (2 * values - low - high) / (high - low)}, metrics_move_within_their_sensitivity, "moved by"),
+    Bug("a block that is lost with one of its rows", {"PredictedRows._of_block": out_of_the_block}, PANICKED),
+    Bug("an exception of a model that is passed on", {"PredictedRows._or_nothing": raised}, PANICKED, "cannot predict"),
+    Bug("blocks of rows where they were to be asked one by one", {"PredictedRows._predictions": lambda _, self: self._of_block(np.arange(self.n_samples))}, predicted.test_row_by_row_a_model_sees_no_other_row),
+    Bug("models asked before the charge", {"PredictedRows.__init__": after(lambda self, *args: self._predictions())}, predicted.test_the_model_is_asked_once_and_not_before_the_charge),
+    Bug("rows that a model may overwrite", {"predicted_rows._safe_indexing": lambda _, X, places: X}, partial(predicted.test_a_row_that_upsets_a_model_moves_no_other, Spoiling("nan"))),
+    Bug("objects that a model may change", {"predicted_rows._copied": lambda _, taken: taken}, partial(predicted.test_objects_in_rows_are_copied_for_every_call, predicted.listed)),
+    Bug("one type for all predictions of a list", {"predicted_rows._entries": lambda _, predicted: np.asarray(predicted)}, partial(predicted.test_an_odd_prediction_in_a_list_moves_no_other, Listing("abstain"))),
+    Bug("models known by their own class alone", {"pointwise_models._held": by_class_alone}, partial(test_evaluate.test_models_that_mix_rows_deep_inside_are_asked_row_by_row, next(iter(test_evaluate.MIXING.values())))),
     Bug("bins of scores that are read off the rows", peeking(), results_follow_from_answers, "another content"),
     Bug("means of metrics that nobody pays for", {"Ledger.charge": free_means}, receipts_cover_what_neighbours_show, TOLD),
     Bug("groups priced as if a row could not change its own", {"OutcomeCountsQuery.sensitivity": lambda honest, self, adjacency: honest(self, adjacency) / (sqrt(2) if self.n_groups > 1 else 1)}, partial(receipts_cover_what_neighbours_show, group_values=(0, 1)), "beyond the sensitivity"),
     Bug("means of groups priced as if sizes of groups counted too much", {"GroupMeansQuery._weight": Value(2.0)}, crafted(GroupMeansQuery), TOO_FAR),
     Bug("means of groups priced as if a row could not change its own", {"GroupMeansQuery.sensitivity": times(sqrt(0.5))}, crafted(GroupMeansQuery), TOO_FAR),
     Bug("a model that is trusted to be pointwise", {"evaluate.is_pointwise": gives(True)}, partial(receipts_cover_what_neighbours_show, Batch(), **MIXED), "beyond the sensitivity"),
-    Bug("an evaluation that no budget is told of", {"evaluate.reservation_for": after_all_budgets_closed}, evaluations_are_charged_to_open_budgets, "not charged"),
+    Bug("an evaluation that no budget is told of", {"evaluate.reservation_for": after_all_budgets_closed}, test_evaluate.test_a_budget_is_charged_and_refuses_before_the_model_is_asked),
 )  # fmt: skip

@@ -2,17 +2,18 @@
 
 import warnings
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
+from estimators import test_poisson_regression as counts
+from estimators import test_replay
 from planted_bugs.bug import Bug, after, sets
-from sklearn.linear_model import PoissonRegressor
 
 from skdp import DPPoissonRegressor
 from skdp.privacy.queries import GradientQuery
 from skdp.privacy.rows import DenseRows
 from skdp.problem import CountBounds, Problem, RowBounds
 from skdp.problem.losses import Loss, Poisson
-from skdp.testing import record_fit, replay_fit
 
 COEF = np.array([0.6, -0.4, 0.0])
 
@@ -25,30 +26,6 @@ def claims(n=6000, seed=0, dispersion=0.0):
     if dispersion:
         mean = mean * rng.gamma(1 / dispersion, dispersion, size=n)
     return X, rng.poisson(mean) / exposure, exposure
-
-
-def fits_without_noise_are_those_of_scikit_learn():
-    # Rows so few that another weight of each leads elsewhere.
-    X, rates, exposure = claims(2000)
-    options = {"epsilon": float("inf"), "data_norm": 2.0, "target_bounds": (0, 9), "solver": "gd"}
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        ours = DPPoissonRegressor(**options).fit(X, rates, sample_weight=exposure)
-    theirs = PoissonRegressor(alpha=0).fit(X, rates, sample_weight=exposure)
-    apart = np.append(ours.coef_ - theirs.coef_, ours.intercept_ - theirs.intercept_)
-    assert np.abs(apart).max() < 0.004, "another fit"
-
-
-def counts_beyond_the_cap_are_the_cap():
-    X, rates, exposure = claims()
-    options = {"epsilon": float("inf"), "data_norm": 2.0, "target_bounds": (0, 1), "solver": "gd"}
-    fits = []
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        for events in (1.0, 50.0):
-            model = DPPoissonRegressor(**options)
-            fits.append(model.fit(X, np.where(rates * exposure >= 0.5, events, 0.0)).coef_)
-    np.testing.assert_allclose(*fits, rtol=1e-9, err_msg="a count beyond its cap")
 
 
 def standard_errors_are_those_of_the_estimates():
@@ -78,23 +55,6 @@ def bounds_on_rows_leave_means_as_they_are():
     assert np.abs(g).max() < 6 * 0.1 * np.sqrt(0.12) / 8 / np.sqrt(n), "a bias"
 
 
-def fits_follow_from_answers():
-    """The same answers give the same model and errors, whatever events and exposures are."""
-    X, rates, exposure = claims()
-    options = {"epsilon": 20.0, "data_norm": 2.0, "random_state": 0}
-    for solver in ("auto", "one_step"):
-        models = [DPPoissonRegressor(**options, solver=solver) for _ in range(2)]
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            transcript = record_fit(models[0], X, rates, sample_weight=exposure)
-            replay_fit(models[1], X[::-1], 1e3 * rates, transcript, sample_weight=exposure**2)
-        for name in ("coef_", "intercept_", "target_bounds_"):
-            pair = [getattr(model, name) for model in models]
-            np.testing.assert_array_equal(*pair, err_msg=name)
-    first, second = (model.inference_.cov_params(trust_all=True) for model in models)
-    np.testing.assert_array_equal(first, second)
-
-
 def uncapped(block, raw, bounds):
     if isinstance(bounds.target, CountBounds):
         block.y = raw.events / bounds.target.cap
@@ -107,12 +67,13 @@ def peeks(honest, oracle, spend, *, noise):
     return replace(found, high=largest)
 
 
+THEIRS = partial(counts.test_without_noise_the_fit_is_that_of_scikit_learn, alpha=0.0, solver="gd")
 BUGS = (
-    Bug("exposures that weigh rows besides", {"BoundedBlock.__init__": sets("weights", lambda block, *args: block.masses)}, fits_without_noise_are_those_of_scikit_learn, "another fit"),
-    Bug("exposures that are left out of scores", {"BoundedBlock.scores": lambda honest, self, w: honest(self, w, offset=False)}, fits_without_noise_are_those_of_scikit_learn, "another fit"),
-    Bug("rates that count as events", {"RawBlock.events": lambda _, self: self.y}, fits_without_noise_are_those_of_scikit_learn, "another fit"),
-    Bug("counts beyond their cap", {"BoundedBlock.__init__": after(uncapped)}, counts_beyond_the_cap_are_the_cap, "beyond its cap"),
+    Bug("exposures that weigh rows besides", {"BoundedBlock.__init__": sets("weights", lambda block, *args: block.masses)}, THEIRS),
+    Bug("exposures that are left out of scores", {"BoundedBlock.scores": lambda honest, self, w: honest(self, w, offset=False)}, THEIRS),
+    Bug("rates that count as events", {"RawBlock.events": lambda _, self: self.y}, THEIRS),
+    Bug("counts beyond their cap", {"BoundedBlock.__init__": after(uncapped)}, counts.test_a_row_is_its_events_below_the_cap_beside_its_exposure),
     Bug("rows weighed by the count that they have", {"Loss.label_blind_derivative": lambda _, *args: Loss.clipped_derivative(*args)}, bounds_on_rows_leave_means_as_they_are, "a bias"),
     Bug("standard errors of counts without the noise", {"OneStep._uncertainty": lambda honest, self, *args: (lambda found: replace(found, noise=0 * found.noise, drawn=None))(honest(self, *args))}, standard_errors_are_those_of_the_estimates, "are off"),
-    Bug("a cap that is read off the rows", {"stages.private_cap_on_counts": peeks}, fits_follow_from_answers),
+    Bug("a cap that is read off the rows", {"stages.private_cap_on_counts": peeks}, partial(test_replay.test_replay_on_garbage_publishes_the_same, DPPoissonRegressor(epsilon=20.0), test_replay.count_data)),
 )  # fmt: skip

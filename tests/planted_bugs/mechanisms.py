@@ -4,45 +4,40 @@ import os
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
-from math import inf, prod, sqrt
+from math import prod, sqrt
 from types import MethodType
 
 import numpy as np
-from factors_of_prefix_sums import combination
-from interruptions import PACKAGE, interrupted_everywhere
+from interruptions import PACKAGE
 from planted_bugs.bug import REPLACE_ONE, ZERO_OUT, Anew, Bug, Value, gives, times
 from planted_bugs.noise import Prepared, seeded
+from privacy import test_randomness, test_rounded_noise
+from privacy.arms import test_sessions
+from privacy.mechanisms import test_grid, test_gumbel, test_sites
 from privacy.mechanisms import test_prefix_sums as prefix_sums
 from scipy.special import ndtri
-from scipy.stats import chisquare
 
 from skdp.privacy import (
     BITS,
     Adjacency,
     PrivateOracle,
     SystemNoise,
-    public_generator,
     randomness,
     refined,
-    secret_noise,
 )
-from skdp.privacy.accounting import ExponentialEvent, GaussianDP, Ledger, Spend, ZeroConcentratedDP
-from skdp.privacy.bandit_sessions import SESSIONS, Plan, StepSession
+from skdp.privacy.accounting import ExponentialEvent, Ledger, Spend, ZeroConcentratedDP
 from skdp.privacy.mechanisms import (
     BLT,
     GaussianMechanism,
-    GumbelMechanism,
-    SiteNoise,
     Toeplitz,
     Tree,
-    Trust,
     blt,
     noise_grid,
     tree,
 )
 from skdp.privacy.rows import DenseRows
 from skdp.privacy.streams import StreamOpening, StreamPlan, StreamRequest, StreamSession
-from skdp.problem import BanditProblem, NormBounds, Problem, RowBounds, TargetBounds
+from skdp.problem import Problem, RowBounds, TargetBounds
 from skdp.problem.constraints import L1Ball
 from skdp.problem.losses import Logistic, Squared
 from skdp.testing import check_fork, check_noise
@@ -85,28 +80,6 @@ def answers_lie_on_the_grid():
     assert np.array_equal(np.rint(found / g) * g, found)
 
 
-def moments_of_bandits_lie_on_the_grid():
-    problem = BanditProblem(2, D, 8, Squared(), NormBounds(1.0, 0.0), 1.0, 1e-5)
-    ledger = Ledger(1.0, 1e-5)
-    plan = Plan("moments", (8,), GaussianDP())
-    session = SESSIONS["moments"](plan, problem, ledger, REPLACE_ONE, SystemNoise())
-    (event,) = ledger.receipt()
-    g = noise_grid.spacing(event.sensitivity, event.noise_scale, 2 * (D * (D + 1) // 2 + D))
-    rng = np.random.default_rng(1)
-    session.add(rng.normal(size=(8, D)), rng.integers(2, size=8), rng.random(8))
-    found = session.ask().vectors
-    assert np.array_equal(np.rint(found / g) * g, found)
-
-
-def messages_of_sites_lie_on_the_grid():
-    mechanism = SiteNoise.calibrated(
-        (1, 2, 3), None, Trust("pairwise"), 1.0, Spend(0.1), np.ones(3)
-    )
-    g = noise_grid.spacing(1.0, mechanism.own_noise_scales[0], 100)
-    found = mechanism.randomize(np.random.default_rng(1).normal(size=(3, 100)), SystemNoise())
-    assert np.array_equal(np.rint(found / g) * g, found)
-
-
 # Sources of noise.
 
 
@@ -118,41 +91,8 @@ def no_draw_is_handed_out_twice():
         assert np.unique(drawn).size == drawn.size, "noise was handed out twice"
 
 
-def interrupted(draw):
-    """A draw that is interrupted, at whatever line, leaves none that was used or wiped."""
-    drawn = [draw(), draw()]
-    for _ in interrupted_everywhere(draw):
-        drawn += [draw(), draw()]
-    drawn = np.concatenate(drawn)
-    assert np.count_nonzero(drawn) == drawn.size, "noise that was wiped is handed out"
-    assert np.unique(drawn).size == drawn.size, "noise was handed out twice"
-
-
-def interrupted_draws_leave_no_wiped_noise():
-    noise = SystemNoise()
-    interrupted(lambda: noise.rounded(3, SCALE))
-
-
-def interrupted_choices_of_bandits_leave_no_wiped_noise():
-    session = object.__new__(StepSession)
-    session._noise, session._ahead = seeded(), np.empty(0)
-    interrupted(lambda: session._gumbel((3,)))
-
-
 def forked_children_have_noise_of_their_own():
     check_fork(SystemNoise())
-
-
-def wide_noise_keeps_its_last_bits():
-    """Noise of whole numbers beyond what doubles hold is odd as often as even."""
-    drawn = SystemNoise().rounded(200, 2.0**60)
-    # 100 are expected, with a standard deviation of 7.
-    assert sum(int(m) % 2 for m in drawn) > 50, "the last bits are lost"
-
-
-def public_randomness_tells_nothing_of_the_noise():
-    noise = secret_noise(7)
-    assert not np.intersect1d(noise.normal(100), public_generator(7).standard_normal(100)).size
 
 
 def ties_are_decided_one_by_one(size=4000, rate=0.3):
@@ -265,51 +205,10 @@ def choices_lose_no_more_than_was_paid(kind, adjacency=REPLACE_ONE, size=BOUND):
     assert abs(odds[0] - odds[1]) <= ETA + 5.5 * np.sqrt(8 / draws), "more is lost than was paid"
 
 
-def one_of_many_is_chosen_by_the_exponential_law(draws=2000):
-    scores = np.zeros(3000)
-    likely = [5, 6, 7, 1500]
-    scores[likely] = [9.0, 8.5, 9.5, 8.0]
-    mechanism, noise, counts = GumbelMechanism(1.0, 1.0, 1), seeded(), np.zeros(5)
-    for _ in range(draws):
-        (j,) = mechanism.randomize(scores, noise)
-        counts[likely.index(j) if j in likely else 4] += 1
-    weights = np.exp(scores)
-    expected = np.append(weights[likely], weights.sum() - weights[likely].sum())
-    assert chisquare(counts, draws * expected / weights.sum()).pvalue > 1e-6, "another law"
-
-
-def several_choices_are_charged_one_by_one(count=3, amount=0.7):
-    mechanism = GumbelMechanism.calibrated(2.0, count, Spend(amount))
-    price = mechanism.event("q").count * ZeroConcentratedDP().cost(mechanism.event("q"))
-    eta = mechanism.sensitivity / mechanism.noise_scale
-    assert abs(price / amount - 1) < 1e-9, "another price than the spend"
-    assert price >= count * eta**2 / 4 * (1 - 1e-12), "choices are not charged one by one"
-
-
 # Running sums: B is read off the running code with unit vectors for normals, the published sums are
 # normal with covariance s^2 B B', and a changed term moves them by that much in this metric.
 
 LENGTHS, SENSITIVITY, AMOUNT = (16, 40), 0.7, 0.02
-TOO_CHEAP = "costs more than its price"
-
-
-def sums_cost_no_more_than_their_price(kind):
-    """What neighbours can tell from all published sums is at most the spend."""
-    for n in LENGTHS:
-        mechanism = kind(n)
-        scale = mechanism.noise_scale(SENSITIVITY, Spend(AMOUNT))
-        B, _ = combination(mechanism)
-        moved = SENSITIVITY * np.tril(np.ones((n, n)))
-        seen = np.linalg.lstsq(scale * B, moved, rcond=None)[0]
-        cost = np.einsum("ti,ti->i", seen, seen).max()
-        if not np.allclose(scale * B @ seen, moved):
-            # The change shows where there is no noise.
-            cost = inf
-        event = mechanism.event("sum", SENSITIVITY, scale)
-        for calculus in (GaussianDP(), ZeroConcentratedDP()):
-            price = calculus.cost(event)
-            assert cost <= price * (1 + 1e-9), f"a term of {n} {TOO_CHEAP}"
-            assert price <= AMOUNT, "more than the spend is charged"
 
 
 # Bugs.
@@ -332,16 +231,6 @@ def rounded_and_wiped(honest, self, size, scale):
 
 
 @as_ours
-def chosen_and_wiped(honest, self, shape):
-    (size,) = shape
-    if size > len(self._ahead):
-        honest(self, (1,))
-    out = self._ahead[:size].copy()
-    self._ahead[:size] = 0.0
-    self._ahead = self._ahead[size:]
-    return out
-
-
 def rounded_twice(honest, self, size, scale):
     before = self._rounded
     out = honest(self, size, scale)
@@ -432,7 +321,7 @@ def column_norm_over(share):
 
 
 def one_normal(honest, self):
-    if self.taken == 0:
+    if self._taken == 0:
         self.first = honest(self)
     return self.first
 
@@ -441,9 +330,9 @@ def shared_draws():
     memory = {}
 
     def bug(honest, self):
-        if self.taken not in memory:
-            memory[self.taken] = honest(self)
-        return memory[self.taken]
+        if self._taken not in memory:
+            memory[self._taken] = honest(self)
+        return memory[self._taken]
 
     return bug
 
@@ -464,12 +353,14 @@ NOT_PAID = "not what was paid|more is lost"
 
 def each(kinds, what, patches, check, match, **options):
     return tuple(
-        Bug(f"{what} ({kind.__name__})", patches, partial(check, kind), match, **options)
+        Bug(f"{what} ({kind.__name__})", patches, partial(check, kind=kind), match, **options)
         for kind in kinds
     )
 
 
 ALL = (BLT, Toeplitz, Tree)
+COSTS = prefix_sums.test_no_change_of_one_term_costs_more_than_its_price_and_one_costs_that
+PRICES = partial(test_gumbel.test_costs_what_may_be_spent_and_no_more, amount=0.3, choices=7)
 BUGS = (
     Bug("half the Gaussian noise", {"GaussianMechanism.randomize": lambda honest, self, v, noise: 0.5 * (v + honest(self, v, noise))}, GRADIENTS, HALF),
     Bug("half the noise on gradient norms", {"GradientNormQuery.sensitivity": lambda _, self, a: self.gradient.sensitivity(a) / 2}, NORMS, HALF),
@@ -478,16 +369,15 @@ BUGS = (
     Bug("twice the scale named to solvers", {"Oracle.gradient_scale": times(2.0)}, NORMS, "another scale"),
     Bug("noise that is added in floating point", {"gaussian.noisy_on_grid": in_floating_point}, answers_lie_on_the_grid),
     Bug("an answer that is left off the grid", {"gaussian.noisy_on_grid": off_the_grid}, answers_lie_on_the_grid),
-    Bug("moments that are left off the grid", {"arm_moments.on_grid": lambda _, values, g: 1.0 * values}, moments_of_bandits_lie_on_the_grid),
-    Bug("masked messages that are left off the grid", {"site_noise.on_grid": lambda _, values, g: 1.0 * values}, messages_of_sites_lie_on_the_grid),
+    Bug("moments that are left off the grid", {"arm_session.on_grid": lambda _, values, g: 1.0 * values}, partial(test_sessions.test_moments_lie_on_a_public_grid_whatever_the_rows, 1.0)),
+    Bug("masked messages that are left off the grid", {"site_noise.on_grid": lambda _, values, g: 1.0 * values}, partial(test_sites.test_masked_messages_lie_on_a_public_grid_whatever_they_say, None)),
     # Sources of noise.
     Bug("noise that is shared after a fork", {"SystemNoise._start_afresh": not_afresh}, forked_children_have_noise_of_their_own, "alike", needs=FORKS),
     Bug("normals handed out twice", {"SystemNoise._drawn_ahead": drawn_twice}, no_draw_is_handed_out_twice, "twice"),
     Bug("noise that was rounded ahead handed out twice", {"SystemNoise._rounded_ahead": rounded_twice}, no_draw_is_handed_out_twice, "twice"),
-    Bug("wiped noise left for the next draw by an interruption", {"SystemNoise._rounded_ahead": rounded_and_wiped}, interrupted_draws_leave_no_wiped_noise, "wiped"),
-    Bug("wiped noise of bandits left for the next choice by an interruption", {"StepSession._gumbel": chosen_and_wiped}, interrupted_choices_of_bandits_leave_no_wiped_noise, "wiped"),
-    Bug("last bits of wide noise lost before it is added", {"randomness._COARSE": Value(2.0**1023)}, wide_noise_keeps_its_last_bits, "lost"),
-    Bug("public randomness from the stream of the noise", {"randomness._COIN_STREAM": Value(0)}, public_randomness_tells_nothing_of_the_noise),
+    Bug("wiped noise left for the next draw by an interruption", {"SystemNoise._rounded_ahead": rounded_and_wiped}, partial(test_rounded_noise.test_an_interrupted_draw_loses_noise_and_leaves_none_that_was_used_or_wiped, lambda noise: noise.rounded(3, SCALE), KeyboardInterrupt)),
+    Bug("last bits of wide noise lost before it is added", {"randomness._COARSE": Value(2.0**1023)}, test_grid.test_noise_far_wider_than_the_grid_is_whole_numbers_of_both_parities),
+    Bug("public randomness from the stream of the noise", {"randomness._COIN_STREAM": Value(0)}, partial(test_randomness.test_public_generator_tell_nothing_of_the_noise, lambda: 7)),
     Bug("draws decided by quantiles that are refined once", {"randomness.refined": lambda honest, z, tail: honest(z, tail) if isinstance(z, float) else int(z * 2**BITS)}, draws_are_decided_by_the_bits_of_their_words, "wrongly"),
     Bug("ties of secret draws decided by one word", {"randomness._fresh_words": lambda honest, size: np.repeat(honest(1), size)}, ties_are_decided_one_by_one),
     # Choices.
@@ -499,23 +389,23 @@ BUGS = (
     Bug("entries of vertices that are not clipped, by their odds", {"BoundedBlock.combine_within": without_clip}, partial(choices_lose_no_more_than_was_paid, "vertex", size=4 * BOUND), NOT_PAID, nightly=True),
     Bug("entries of selections that are not clipped, by their odds", {"BoundedBlock.combine_within": without_clip}, partial(choices_lose_no_more_than_was_paid, "select", size=4 * BOUND), NOT_PAID, nightly=True),
     Bug("a little less Gumbel noise", {"GumbelMechanism.randomize": less_gumbel(0.9)}, partial(choices_have_the_noise_that_was_paid, "stream"), NOT_PAID),
-    Bug("Gumbel noise for half the range", {"GumbelMechanism.calibrated": lambda honest, cls, s, k, spend: replace(honest(cls, s / 2, k, spend), sensitivity=s)}, several_choices_are_charged_one_by_one, "another price"),
-    Bug("half the Gumbel noise in the second stage of a choice", {"gumbel._one_of_many": Anew(half_in_the_second_stage)}, one_of_many_is_chosen_by_the_exponential_law, "another law"),
-    Bug("several choices charged as one", {"GumbelMechanism.event": charged_once}, several_choices_are_charged_one_by_one, "another price"),
-    Bug("choices at half their price", {"ZeroConcentratedDP._cost_of_other": times(0.5)}, several_choices_are_charged_one_by_one, "another price"),
+    Bug("Gumbel noise for half the range", {"GumbelMechanism.calibrated": lambda honest, cls, s, k, spend: replace(honest(cls, s / 2, k, spend), sensitivity=s)}, PRICES),
+    Bug("half the Gumbel noise in the second stage of a choice", {"gumbel._one_of_many": Anew(half_in_the_second_stage)}, partial(test_gumbel.test_one_of_many_is_chosen_in_two_stages_by_the_same_law, noise=seeded(), scale=1.0)),
+    Bug("several choices charged as one", {"GumbelMechanism.event": charged_once}, PRICES),
+    Bug("choices at half their price", {"ZeroConcentratedDP._cost_of_other": times(0.5)}, PRICES),
     # Running sums.
-    Bug("a tree that leaves two nodes of a row out of its price", {"Tree.column_norm": lambda _, self: sqrt(self.length.bit_length() - 2)}, partial(sums_cost_no_more_than_their_price, Tree), TOO_CHEAP),
-    Bug("a tree whose nodes overlap in the noise", {"Tree.correlator": lambda _, self, size: Overlapping(size)}, partial(sums_cost_no_more_than_their_price, Tree), TOO_CHEAP),
-    Bug("a tree with the levels of half the stream", {"Tree.column_norm": lambda _, self: sqrt((self.length // 2).bit_length())}, partial(sums_cost_no_more_than_their_price, Tree), TOO_CHEAP),
-    Bug("a tree that leaves a level out", {"Tree.column_norm": lambda _, self: sqrt((self.length - 1).bit_length() or 1)}, partial(sums_cost_no_more_than_their_price, Tree), TOO_CHEAP),
-    *(Bug(f"a column norm over {share:.0%} of the stream ({kind.__name__})", {f"{kind.__name__}.column_norm": column_norm_over(share)}, partial(sums_cost_no_more_than_their_price, kind), TOO_CHEAP) for kind in (BLT, Toeplitz) for share in (0.1, 0.5, 0.9)),
-    Bug("a column norm of other rates", {"BLT.column_norm": lambda honest, self: honest(BLT(self.length // 4))}, partial(sums_cost_no_more_than_their_price, BLT), TOO_CHEAP),
-    Bug("columns normalised over too few terms", {"BLT.scales": lambda honest, self, steps: honest(self, np.minimum(np.asarray(steps) + 5, self.length))}, partial(sums_cost_no_more_than_their_price, BLT), TOO_CHEAP),
-    *each(ALL, "half the noise on sums", {"PrefixNoise._draw": times(0.5)}, sums_cost_no_more_than_their_price, TOO_CHEAP),
-    *each(ALL, "noise on sums without the column norm", {"PrefixSumMechanism.noise_scale": lambda _, self, s, spend: s / sqrt(spend.amount)}, sums_cost_no_more_than_their_price, "more than the spend"),
-    *each(ALL, "an event that hides the column norm", {"PrefixSumMechanism.event": lambda honest, *args: replace(honest(*args), column_norm=1.0)}, sums_cost_no_more_than_their_price, TOO_CHEAP),
-    *each(ALL, "running sums priced without their column norm", {"PrefixSumEvent.mu_squared": lambda _, event: event.ratio**2}, sums_cost_no_more_than_their_price, TOO_CHEAP),
-    *each(ALL, "one normal for all steps", {"PrefixNoise._draw": one_normal}, sums_cost_no_more_than_their_price, TOO_CHEAP),
+    Bug("a tree that leaves two nodes of a row out of its price", {"Tree.column_norm": lambda _, self: sqrt(self.length.bit_length() - 2)}, partial(COSTS, kind=Tree, n=32)),
+    Bug("a tree whose nodes overlap in the noise", {"Tree.correlator": lambda _, self, size: Overlapping(size)}, partial(COSTS, kind=Tree, n=32)),
+    Bug("a tree with the levels of half the stream", {"Tree.column_norm": lambda _, self: sqrt((self.length // 2).bit_length())}, partial(COSTS, kind=Tree, n=32)),
+    Bug("a tree that leaves a level out", {"Tree.column_norm": lambda _, self: sqrt((self.length - 1).bit_length() or 1)}, partial(COSTS, kind=Tree, n=32)),
+    *(Bug(f"a column norm over {share:.0%} of the stream ({kind.__name__})", {f"{kind.__name__}.column_norm": column_norm_over(share)}, partial(COSTS, kind=kind, n=33)) for kind in (BLT, Toeplitz) for share in (0.1, 0.5, 0.9)),
+    Bug("a column norm of other rates", {"BLT.column_norm": lambda honest, self: honest(BLT(self.length // 4))}, partial(COSTS, kind=BLT, n=33)),
+    Bug("columns normalised over too few terms", {"BLT.scales": lambda honest, self, steps: honest(self, np.minimum(np.asarray(steps) + 5, self.length))}, partial(COSTS, kind=BLT, n=33)),
+    *each(ALL, "half the noise on sums", {"PrefixNoise._draw": times(0.5)}, partial(COSTS, n=33), ""),
+    *each(ALL, "noise on sums without the column norm", {"PrefixSumMechanism.noise_scale": lambda _, self, s, spend: s / sqrt(spend.amount)}, partial(prefix_sums.test_a_stream_costs_no_more_than_its_spend_and_hardly_less, amount=0.07), ""),
+    *each(ALL, "an event that hides the column norm", {"PrefixSumMechanism.event": lambda honest, *args: replace(honest(*args), column_norm=1.0)}, partial(COSTS, n=33), ""),
+    *each(ALL, "running sums priced without their column norm", {"PrefixSumEvent.mu_squared": lambda _, event: event.ratio**2}, partial(COSTS, n=33), ""),
+    *each(ALL, "one normal for all steps", {"PrefixNoise._draw": one_normal}, partial(COSTS, n=33), ""),
     Bug("buffers that look at the present normal", {"blt._Buffers.step": present_normal}, partial(prefix_sums.test_the_factors_multiply_to_the_matrix_of_running_sums, n=33, kind=BLT)),
     Bug("squares of a convolution that are left out", {"toeplitz._Convolution._convolved": lambda honest, self, past: honest(self, past) * (len(past) != 8)}, partial(prefix_sums.test_the_factors_multiply_to_the_matrix_of_running_sums, n=33, kind=Toeplitz)),
     Bug("variances that count levels in place of bits", {"Tree.variances": lambda _, self, steps: np.floor(np.log2(steps)) + 1}, partial(prefix_sums.test_variances_are_the_squared_norms_of_rows, n=33, kind=Tree)),

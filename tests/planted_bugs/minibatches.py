@@ -4,19 +4,15 @@ from dataclasses import replace
 from functools import partial
 
 import numpy as np
-import pytest
 from definition_of_a_sampled_release import check_one_release
 from planted_bugs.bug import REPLACE_ONE, ZERO_OUT, Anew, Bug, times
 from planted_bugs.noise import seeded
+from privacy import test_site_accounts, test_subsampling
+from privacy.mechanisms import test_sites
 
-from skdp import BudgetExceededError
 from skdp.privacy import Adjacency, gdp
 from skdp.privacy.accounting import (
-    Ledger,
-    SampledGaussianEvent,
-    Site,
     Spend,
-    SubsampledGaussianDP,
     subsampling,
 )
 from skdp.privacy.mechanisms import SampledGaussian
@@ -29,7 +25,6 @@ from skdp.privacy.queries import (
 from skdp.privacy.rows import DenseRows
 from skdp.problem import Problem, RowBounds, Sites
 from skdp.problem.losses import Squared
-from skdp.reporting import ParallelComposition
 from skdp.solvers import plan_block
 from skdp.testing import check_noise
 
@@ -90,14 +85,6 @@ def the_noise_is_the_multiple_of_the_bound_on_a_row():
         assert mechanism.event("x").noise_multiplier >= z
 
 
-def samples_are_drawn_anew():
-    sampled, noise = mechanism(), seeded()
-    masks = np.array([sampled.perturbation(noise) for _ in range(2000)])
-    both = (masks[1:] & masks[:-1]).mean()
-    assert abs(masks.mean() - RATE) < 0.01
-    assert abs(both - RATE**2) < 0.005, f"{both:.3f} of the rows are drawn twice running"
-
-
 def the_noise_is_that_of_the_event_whoever_is_drawn():
     sampled, noise = mechanism(), seeded()
 
@@ -110,38 +97,6 @@ def the_noise_is_that_of_the_event_whoever_is_drawn():
 
 def a_sampled_release_costs_what_its_definition_says(adjacency):
     check_one_release(Adjacency(adjacency))
-
-
-def an_epoch_that_ends_early_gives_nothing_back():
-    """How much of a reserve was used is decided by answers, so receipts hold all of it."""
-    ledger = Ledger(1.0, 1e-5, calculus=SubsampledGaussianDP(1.0, ((40.0, 9),)))
-    facts = {"sampling_rate": 1.0, "adjacency": Adjacency.REPLACE_ONE}
-    ledger.charge(SampledGaussianEvent(query="q", sensitivity=1.0, noise_scale=40.0, **facts))
-    parts = ParallelComposition()
-    parts.add(N, ledger)
-    assert sum(event.count for event in parts.events()) == 9, "given back"
-
-
-def levels_are_paid_one_by_one():
-    """Of each level of noise no more is accepted than was reserved of it."""
-    ledger = Ledger(2.0, 1e-5, calculus=SubsampledGaussianDP(0.1, ((8.0, 2), (5.0, 2))))
-    low = SampledGaussian(N, 0.1, 2.0, 5.0, Adjacency.REPLACE_ONE).event("x")
-    for _ in range(2):
-        ledger.charge(low)
-    with pytest.raises(BudgetExceededError):
-        ledger.charge(low)
-
-
-def sites_have_no_more_than_was_reserved():
-    """Of whichever level they are paid, at each site."""
-    ledger = Ledger(2.0, 1e-5, calculus=SubsampledGaussianDP(1.0, ((80.0, 4), (50.0, 2))))
-    facts = {"sensitivity": 2.0, "noise_scale": 50.0, "sampling_rate": 1.0}
-    facts |= {"query": "q", "adjacency": Adjacency.REPLACE_ONE}
-    events = tuple(SampledGaussianEvent(**facts, part=Site(name)) for name in "ab")
-    for _ in range(2):
-        ledger.charge(events)
-    with pytest.raises(BudgetExceededError):
-        ledger.charge(events)
 
 
 def a_planned_schedule_leaves_room():
@@ -203,14 +158,14 @@ def noise_of_the_realised_size(honest, self, value, noise):
 
 BUGS = (
     *(Bug(f"sampled releases priced for the other relation ({adjacency})", {"subsampling.epsilon": other_relation}, partial(a_sampled_release_costs_what_its_definition_says, adjacency), "than the definition demands", nightly=True, needs="dp_accounting") for adjacency in (REPLACE_ONE, ZERO_OUT)),
-    Bug("a sample that two steps share", {"SampledGaussian.perturbation": Anew(shared_masks)}, samples_are_drawn_anew, "drawn twice running"),
+    Bug("a sample that two steps share", {"SampledGaussian.perturbation": Anew(shared_masks)}, test_sites.test_sampled_rows_are_fresh_and_sites_have_noise_of_their_own),
     Bug("noise by the size of the sample that was drawn", {"SampledGaussian.randomize": noise_of_the_realised_size}, the_noise_is_that_of_the_event_whoever_is_drawn, "noise"),
     *(Bug(f"a sample of all rows ({kind})", {f"{owner}.of_drawn": of_everybody}, partial(rows_that_are_not_drawn_say_nothing, kind), "not drawn count") for kind, owner in (("gradient", "GradientQuery"), ("difference", "GradientDifferenceQuery"), ("sites", "SiteRequest"))),
     Bug("a mean over the size of the sample that was drawn", {"SampledGradientQuery.evaluate_under": realised}, drawn_rows_move_within_their_ball, "times the bound"),
     Bug("a rate forgotten in the sensitivity", {"SampledGradientQuery.sensitivity": lambda _, self, a: self.full.sensitivity(a)}, drawn_rows_move_within_their_ball, "times the bound"),
     Bug("noise for the half of the bound on a row", {"SampledGradientQuery.sensitivity": times(0.5)}, the_noise_is_the_multiple_of_the_bound_on_a_row, "another noise"),
-    Bug("levels of noise that are counted together", {"SubsampledGaussianDP.reserved": levels_together}, levels_are_paid_one_by_one, "DID NOT RAISE", needs="dp_accounting"),
-    Bug("levels of noise that sites may exceed", {"Ledger._record_at_sites": exceeds_what_was_reserved}, sites_have_no_more_than_was_reserved, "DID NOT RAISE"),
+    Bug("levels of noise that are counted together", {"SubsampledGaussianDP.reserved": levels_together}, test_subsampling.test_levels_of_noise_are_reserves_of_their_own, "DID NOT RAISE", needs="dp_accounting"),
+    Bug("levels of noise that sites may exceed", {"Ledger._record_at_sites": exceeds_what_was_reserved}, test_site_accounts.test_what_is_reserved_is_reserved_for_each_site, "DID NOT RAISE"),
     Bug("a schedule that is priced by its last step", {"minibatches.noise_unit": priced_by_the_largest}, a_planned_schedule_leaves_room, "over the budget", needs="dp_accounting"),
-    Bug("what answers left unused of a reserve given back", {"Ledger.receipt": lambda honest, self, *, whole=False: honest(self)}, an_epoch_that_ends_early_gives_nothing_back, "given back"),
+    Bug("what answers left unused of a reserve given back", {"Ledger.receipt": lambda honest, self, *, whole=False: honest(self)}, test_subsampling.test_a_whole_receipt_lists_all_levels),
 )  # fmt: skip

@@ -16,7 +16,6 @@ _CALLED = {
     "Mixing": "planted_bugs.queries",
     "searches": "planted_bugs.searches",
     "base": "skdp.estimators.base",
-    "bandit_sessions": "skdp.privacy.bandit_sessions.base",
     "queries": "skdp.privacy.queries.base",
     "rows_base": "skdp.privacy.rows.base",
     "Facts": "skdp.privatization.facts",

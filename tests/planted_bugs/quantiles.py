@@ -1,20 +1,19 @@
 """Bugs in quantiles: how rows are bounded, where intercepts come from, and what is scored."""
 
 import warnings
+from functools import partial
 
 import numpy as np
+from estimators import test_quantile_regression, test_replay
 from example_of_a_query import Example
 from planted_bugs.bug import TOO_FAR, Bug
-from sklearn.metrics import mean_pinball_loss
 
-import skdp
 from skdp import DPQuantileRegressor
 from skdp.privacy import Adjacency
 from skdp.privacy.queries import GradientQuery
 from skdp.privacy.rows import DenseRows
 from skdp.problem import Problem, RowBounds, TargetBounds
 from skdp.problem.losses import Pinball
-from skdp.testing import record_fit, replay_fit
 
 COEF, QUANTILES = np.array([0.6, -0.4, 0.0]), (0.1, 0.5, 0.9)
 BOUNDS = {"data_bounds": (-1, 1), "target_bounds": (-4, 4)}
@@ -50,20 +49,6 @@ def crossing_scores_are_bounded_together():
     assert Example(query, X, y, other, y).check(Adjacency.REPLACE_ONE) < 1 + 1e-9, TOO_FAR
 
 
-def fits_follow_from_answers():
-    """The same answers give the same model, whatever the targets are."""
-    X, y = spread_rows()
-    options = {"epsilon": 20.0, "data_norm": 2.0, "quantile": list(QUANTILES), "random_state": 0}
-    models = [DPQuantileRegressor(**options) for _ in range(2)]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        transcript = record_fit(models[0], X, y)
-        replay_fit(models[1], X[::-1], 1e3 * y, transcript)
-    for name in ("coef_", "intercept_", "target_bounds_"):
-        pair = [getattr(model, name) for model in models]
-        np.testing.assert_array_equal(*pair, err_msg=name)
-
-
 def predictions_do_not_cross():
     X, y = spread_rows()
     with warnings.catch_warnings():
@@ -71,19 +56,6 @@ def predictions_do_not_cross():
         model = DPQuantileRegressor(quantile=list(QUANTILES), random_state=0, **BOUNDS).fit(X, y)
     model.coef_ = model.coef_[::-1] * np.array([[3.0], [1.0], [-3.0]])
     assert np.all(np.diff(model.predict(X), axis=1) >= 0), "quantiles cross"
-
-
-def scores_are_the_exact_ones_but_for_noise():
-    X, y = spread_rows()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        model = DPQuantileRegressor(quantile=list(QUANTILES), **BOUNDS).fit(X[:3000], y[:3000])
-        found = skdp.evaluate(model, X[3000:], y[3000:], epsilon=1e6).scores
-    z = model.predict(X[3000:])
-    exact = [mean_pinball_loss(y[3000:], z[:, k], alpha=q) for k, q in enumerate(QUANTILES)]
-    covered = np.mean((z[:, 0] <= y[3000:]) & (y[3000:] <= z[:, 2]))
-    apart = found["pinball_loss"].value - np.mean(exact), found["coverage"].value - covered
-    assert np.abs(apart).max() < 2e-3, "other scores"
 
 
 def rows_of(oracle):
@@ -99,7 +71,7 @@ def peeks(honest, self, *args, **options):
 BUGS = (
     Bug("quantiles whose rows are clipped by their targets", {"Pinball.weighed_from": lambda honest, self: float("inf")}, bounds_on_rows_leave_quantiles_as_they_are, "a bias"),
     Bug("quantiles of a row that are bounded one by one", {"Loss.shrunk": lambda _, d, bound: np.clip(d, *(np.reshape(s * np.asarray(bound), (-1, *[1] * (d.ndim - 1))) for s in (-1, 1)))}, crossing_scores_are_bounded_together, TOO_FAR),
-    Bug("intercepts of quantiles that know the targets", {"SharesBelow.settled": peeks}, fits_follow_from_answers),
+    Bug("intercepts of quantiles that know the targets", {"SharesBelow.settled": peeks}, partial(test_replay.test_replay_on_garbage_publishes_the_same, DPQuantileRegressor(epsilon=20.0, quantile=list(QUANTILES)), test_replay.real_data)),
     Bug("quantiles that cross", {"DPQuantileRegressor._means": lambda _, self, scores: scores}, predictions_do_not_cross, "quantiles cross"),
-    Bug("a coverage that leaves out the lower end", {"PredictedBlock.predictions": lambda honest, self: honest(self)[:, -1:]}, scores_are_the_exact_ones_but_for_noise, "other scores"),
+    Bug("a coverage that leaves out the lower end", {"PredictedBlock.predictions": lambda honest, self: honest(self)[:, -1:]}, partial(test_quantile_regression.test_evaluations_are_the_exact_scores_but_for_noise, list(QUANTILES))),
 )  # fmt: skip

@@ -1,16 +1,17 @@
 """Bugs in queries about a sample of the rows whose positions everybody may know."""
 
+from functools import partial
+
 import numpy as np
 import pytest
-from planted_bugs.bug import TOO_FAR, Bug, Value, gives, refused
+from planted_bugs.bug import Bug, Value, gives, refused
 from planted_bugs.noise import seeded
-from twin_oracle import TwinOracle
+from privacy import test_public_sample
 
 from skdp import DPLogisticRegression
-from skdp.exceptions import BudgetExceededError
 from skdp.privacy import Adjacency, PrivateOracle, opened_by
 from skdp.privacy.accounting import Ledger, Spend
-from skdp.privacy.rows import ChunkedRows, Chunks, DenseRows, PrivacyUnits
+from skdp.privacy.rows import DenseRows, PrivacyUnits
 from skdp.problem import Problem, RowBounds
 from skdp.problem.losses import Logistic
 from skdp.solvers import defaults
@@ -33,39 +34,6 @@ def asked(oracle, positions=SAMPLE):
     return sampled.for_problem(problem).gradient(np.zeros(D + 1), spend=Spend(0.1))
 
 
-def a_row_is_in_a_sample_once():
-    oracle = PrivateOracle(DenseRows(*data()), Ledger(5.0, 1e-6), *OPTIONS)
-    for positions in ([2, 5, 5, 9], [9, 2], [4, -1]):
-        with refused("a row may be in it twice"):
-            asked(oracle, np.array(positions))
-
-
-def a_row_moves_a_sample_by_itself_or_not_at_all():
-    """Wherever it is, and whatever it becomes: it does not decide who else is asked."""
-    for position in range(N):
-        (X, y), (other_X, other_y) = data(), data()
-        other_X[position], other_y[position] = 3.0, 1 - y[position]
-        rows = DenseRows(X, y), DenseRows(other_X, other_y)
-        twin = TwinOracle(*rows, Ledger(5.0, 1e-6), *OPTIONS)
-        asked(twin)
-        assert twin.largest <= 1, f"row {position} moved by {twin.largest} times the bound"
-        assert (twin.largest > 0) == (position in SAMPLE), "moved by a row that is not in it"
-
-
-def samples_are_taken_when_they_are_paid():
-    passes = []
-
-    def source():
-        passes.append(1)
-        yield data()
-
-    rows = ChunkedRows(Chunks(source, memory=0), np.asarray)
-    first = len(passes)
-    with refused("not charged", BudgetExceededError):
-        asked(PrivateOracle(rows, Ledger(1e-3, 1e-6), *OPTIONS))
-    assert len(passes) == first, "read before it is paid"
-
-
 def samples_and_all_rows_have_one_account():
     """A row may be in both, so that what they cost adds up."""
     ledger = Ledger(5.0, 1e-6)
@@ -73,17 +41,6 @@ def samples_and_all_rows_have_one_account():
     asked(oracle)
     asked(oracle, np.arange(N))
     assert ledger.total == pytest.approx(0.2), f"{ledger.total} is not the sum of both"
-
-
-def margins_for_rounding_are_those_of_all_that_is_asked():
-    """In a sum over more rows than its problem has, rounding may add up to more than the margin."""
-    oracle = PrivateOracle(DenseRows(*data()), Ledger(5.0, 1e-6), *OPTIONS)
-    problem = Problem(Logistic(), len(SAMPLE), D, RowBounds(1.0, 1.0))
-    few, w = oracle.for_problem(problem), np.zeros(D + 1)
-    with refused("the margin of a few rows for all"):
-        few.gradient(w, spend=Spend(0.1))
-    with refused("the margin of a few rows for a norm about all"):
-        few.gradient_norm(w, spend=Spend(0.1))
 
 
 def rows_of_people_are_not_sampled():
@@ -144,13 +101,14 @@ def of_whoever(honest, self, positions):
     return type(self)(self.X[positions], self.y[positions])
 
 
+MARGINS = test_public_sample.test_the_problem_of_a_sample_is_refused_for_more_rows
 BUGS = (
-    Bug("a sample in which a row may be twice", {"RowStore.sample": unchecked}, a_row_is_in_a_sample_once, "in it twice"),
-    Bug("a sample of the longest rows", {"RowStore.sample": by_value}, a_row_moves_a_sample_by_itself_or_not_at_all, f"{TOO_FAR}|moved by a row"),
-    Bug("a sample that is taken before it is paid", {"PrivateOracle._release": taken_early}, samples_are_taken_when_they_are_paid, "before it is paid"),
+    Bug("a sample in which a row may be twice", {"RowStore.sample": unchecked}, partial(test_public_sample.test_positions_that_do_not_increase_are_refused, [0, 3, 3, 5]), "DID NOT RAISE"),
+    Bug("a sample of the longest rows", {"RowStore.sample": by_value}, partial(test_public_sample.test_a_row_moves_what_it_is_charged_for_or_nothing, 5)),
+    Bug("a sample that is taken before it is paid", {"PrivateOracle._release": taken_early}, test_public_sample.test_nothing_is_read_before_it_is_paid),
     Bug("a sample with an account of its own", {"Oracle.on_sample": on_their_own}, samples_and_all_rows_have_one_account, "not the sum of both"),
-    Bug("a margin for rounding by the rows of a sample", {"PrivateOracle._refuse_number_of_rows": gives(None)}, margins_for_rounding_are_those_of_all_that_is_asked, "the margin of a few rows for all"),
-    Bug("a norm that does not say how many rows its margin for rounding is for", {"GradientNormQuery.problem": Value(None)}, margins_for_rounding_are_those_of_all_that_is_asked, "rows for a norm"),
+    Bug("a margin for rounding by the rows of a sample", {"PrivateOracle._refuse_number_of_rows": gives(None)}, partial(MARGINS, "gradient"), "DID NOT RAISE"),
+    Bug("a norm that does not say how many rows its margin for rounding is for", {"GradientNormQuery.problem": Value(None)}, partial(MARGINS, "gradient_norm"), "DID NOT RAISE"),
     Bug("a sample of the rows of people", {"ResidentRows._taken": of_whoever}, rows_of_people_are_not_sampled, "were sampled"),
     Bug("a sample of runs of rows", {"base.drawn": in_runs}, rows_that_lie_together_are_drawn_apart, "next to another"),
 )  # fmt: skip

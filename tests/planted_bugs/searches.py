@@ -2,8 +2,7 @@
 
 import io
 import logging
-import warnings
-from contextlib import nullcontext, redirect_stderr, suppress
+from contextlib import nullcontext, redirect_stderr
 from functools import partial
 from itertools import count
 from unittest.mock import patch
@@ -15,10 +14,8 @@ from privacy import test_trials
 from privacy.test_trials import gaussian_price
 from private_toys import Toy
 from selections_at_their_worst import worst_delta
-from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 
-from skdp import DPLogisticRegression, PrivacyLeakWarning
+from skdp import DPLogisticRegression
 from skdp.model_selection import DPGridSearchCV, DPRandomizedSearchCV, account_for
 from skdp.privacy import Adjacency, gdp
 from skdp.privacy.accounting import GaussianDP
@@ -114,47 +111,6 @@ def searches_log_nothing_of_their_trials():
     assert not terminal.getvalue(), "trials were shown"
 
 
-def search_of_steps(*steps, **options):
-    """A search over one step of a pipeline, whose winner is the first of these by any noise."""
-
-    def first_is_best(found, X, y):
-        if np.max(np.asarray(X, dtype=float)) > 50:
-            raise ZeroDivisionError
-        return np.full(len(y), float(found.steps[0][1] not in ("passthrough", *steps[1:])))
-
-    given = {"classes": [0, 1], "data_norm": 2.0, "solver": GD(steps=2), "precondition": None}
-    pipeline = Pipeline([("step", steps[0]), ("model", DPLogisticRegression(**given))])
-    given = {"scoring": first_is_best, "score_range": (0, 1), "epsilon": 50.0, "exhaustive": True}
-    return DPGridSearchCV(pipeline, {"step": list(steps)}, **given | options)
-
-
-def one_row_does_not_choose_the_winner():
-    X = np.random.default_rng(0).uniform(0, 1, size=(60, 2))
-    y = (X[:, 0] > 0.5).astype(int)
-    for entry in (0.5, -1.0, np.nan, 60.0):
-        X[3, 1] = entry
-        found = search_of_steps(FunctionTransformer(np.log1p), "passthrough")
-        try:
-            found.fit(X, y)
-        except (RuntimeError, ValueError) as error:
-            raise AssertionError("a row failed all candidates") from error
-        assert found.best_params_["step"] != "passthrough", "a row chose the winner"
-
-
-def a_row_that_a_candidate_refuses_is_refused_by_the_search():
-    X = np.resize([0.0, 1.0], (60, 1))
-    y = X[:, 0].astype(int)
-    options = {"categories": [[0.0, 1.0]], "sparse_output": False}
-    steps = [OneHotEncoder(**options), OneHotEncoder(**options, handle_unknown="ignore")]
-    X[3] = 7.0
-    search = search_of_steps(*steps)
-    with warnings.catch_warnings(), suppress(ValueError):
-        # Of what the first step tells.
-        warnings.simplefilter("ignore", PrivacyLeakWarning)
-        search.fit(X, y)
-    assert not hasattr(search, "privacy_spent_"), "a row chose the winner"
-
-
 def as_they_are(honest, self, estimator, X, y, rows):
     return self.of_rows(estimator, X[rows], y[rows])
 
@@ -190,7 +146,7 @@ BUGS = (
     Bug("scores of which ten times the rows are counted", counted(10), partial(CLOSE, 0.9), "more than", nightly=True),
     Bug("scores for the wrong relation", counted(adjacency=Adjacency.ZERO_OUT), partial(CLOSE, 0.9), "more than", nightly=True),
     Bug("scores that leave their range", {"row_scores.np.clip": lambda _, values, low, high: values}, partial(CLOSE, 0.5, wild), "more than", nightly=True),
-    Bug("rows of which a candidate makes what is not finite fail it", {"search_trials.zero_unless_finite": lambda _: nullcontext()}, one_row_does_not_choose_the_winner, "chose the winner|failed all"),
-    Bug("rows at which a score raises fail a candidate", {"RowScore._values": as_they_are}, one_row_does_not_choose_the_winner, "failed all"),
-    Bug("rows that a step refuses fail a candidate", {"Candidates.check_rows": gives(None)}, a_row_that_a_candidate_refuses_is_refused_by_the_search, "chose the winner"),
+    Bug("rows of which a candidate makes what is not finite fail it", {"search_trials.zero_unless_finite": lambda _: nullcontext()}, partial(test_rows_in_searches.test_a_row_that_a_step_makes_infinite_fails_no_candidate, test_rows_in_searches.LOG, -1.0, next(iter(test_rows_in_searches.WAYS.values())), False)),
+    Bug("rows at which a score raises fail a candidate", {"RowScore._values": as_they_are}, partial(test_rows_in_searches.test_a_row_at_which_a_score_raises_has_the_lowest_and_moves_no_other, False)),
+    Bug("rows that a step refuses fail a candidate", {"Candidates.check_rows": gives(None)}, test_rows_in_searches.test_rows_that_are_numbers_for_some_candidates_only_are_refused),
 )  # fmt: skip

@@ -10,92 +10,31 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
+from data import test_several_blocks
 from planted_bugs.bug import Bug, Value, gives, sets
-from planted_bugs.noise import Overheard, Silence, seeded
+from planted_bugs.noise import Silence, seeded
+from privacy.mechanisms import test_sites as noise_of_sites
+from remote import test_site
 from tasks_for_solvers import TASKS
 
 from skdp import DPLinearRegression
 from skdp.exceptions import BudgetExceededError
 from skdp.privacy import Adjacency
 from skdp.privacy.accounting import Ledger, Spend
-from skdp.privacy.mechanisms import SiteNoise, Trust
 from skdp.privacy.queries import GradientQuery, SiteRequest
 from skdp.privacy.rows import (
     ChunkedRows,
     Chunks,
     DenseRows,
     Part,
-    RawBlock,
     Refusal,
-    SiteChunks,
-    SiteRows,
 )
 from skdp.problem import Problem, RowBounds, Sites, TargetBounds
 from skdp.problem.losses import Logistic
 from skdp.solvers import DDA
 from skdp.testing import RecordingOracle, Transcript
 
-LABELS = tuple("abcdef")
-RING = np.sort(np.column_stack([np.arange(6), np.roll(np.arange(6), -1)]), axis=1)
-EDGES = {"ring": RING, "pairs": np.column_stack(np.triu_indices(6, 1)), "": None}
 SENSITIVITY, DRAWS = 0.3, 20_000
-
-
-def made(source, colluders=0, edges=""):
-    trust = Trust(source, colluders, 3.0)
-    return SiteNoise.calibrated(LABELS, EDGES[edges], trust, SENSITIVITY, Spend(0.04), np.ones(6))
-
-
-def price_for(mechanism, curious):
-    """What the worst honest site really pays, against who knows all secrets of some sites.
-
-    Measured on many rounds: what the curious know is subtracted from the messages, and the rest is
-    the noise that hides a move of one message.
-    """
-    noise = Overheard()
-    messages = mechanism.randomize(np.zeros((6, DRAWS)), noise)
-    if mechanism.trust.summed:
-        own = noise.drawn[0]
-        hidden = messages - mechanism.own_noise_scales[0] * own[curious].sum(axis=0)
-        return SENSITIVITY**2 / hidden.var()
-    if mechanism.trust.source == "pairwise":
-        scale = mechanism.trust.ratio * mechanism.own_noise_scales[0]
-        for (i, j), mask in zip(mechanism.edges.tolist(), noise.drawn[1], strict=True):
-            if i in curious or j in curious:
-                messages[i] -= scale * mask
-                messages[j] += scale * mask
-    honest = np.setdiff1d(np.arange(6), curious)
-    inverse = np.linalg.inv(np.cov(messages[honest]))
-    return SENSITIVITY**2 * inverse.diagonal().max()
-
-
-def sites_pay_for_what_their_messages_tell(source, colluders=0, edges=""):
-    """No site pays less than what its messages tell the adversary that is named."""
-    mechanism = made(source, colluders, edges)
-    charged = [(e.sensitivity / e.noise_scale) ** 2 for e in mechanism.event("q")]
-    true = max(price_for(mechanism, list(range(k, k + colluders))) for k in range(6 - colluders))
-    # The variance of 20,000 draws is known to 1 %.
-    assert min(charged) >= 0.95 * true, f"charged {min(charged):.3g} for {true:.3g}"
-
-
-def sites_draw_noise_of_their_own():
-    messages = made("local").randomize(np.zeros((6, DRAWS)), Overheard())
-    off = np.corrcoef(messages)[~np.eye(6, dtype=bool)]
-    assert np.abs(off).max() < 0.05, "noise is shared between sites"
-
-
-def masks_cancel(edges):
-    """The sum of the messages of those that are left has the noise of those that are left."""
-    mechanism = made("pairwise", 1, edges)
-    messages = mechanism.randomize(np.zeros((6, DRAWS)), Overheard())
-    own = sqrt(6) * mechanism.own_noise_scales[0]
-    assert messages.sum(axis=0).std() < 1.05 * own, "a mask is left in the sum"
-
-
-def exposure_of_unnamed_pairs_is_that_of_all_pairs():
-    """Own noise of pairs is the same whether they are listed or meant."""
-    found = [made("pairwise", 2, edges).own_noise_scales for edges in ("", "pairs")]
-    np.testing.assert_allclose(*found, rtol=1e-9)
 
 
 def each_site_is_charged_for_each_round(**options):
@@ -171,38 +110,6 @@ def what_leaves_a_site_is_noisy():
         np.testing.assert_allclose(published[:, i], share * left[:, i], rtol=1e-12)
 
 
-def a_repeated_round_is_answered_alike():
-    """To the bit, and charged once; a round of the same number and other content is refused."""
-    from sites_on_workers import Direct
-
-    direct = Direct()
-    ask = asker(direct, Ledger(1.0, 1e-5))
-    requests, answered = [], direct.asked
-
-    def keeping(method, arguments, numbers=None):
-        requests.extend(arguments)
-        return answered(method, arguments, numbers)
-
-    direct.asked = keeping
-    ask()
-    for site, (request,), first in zip(direct.sites, requests, direct.left[3:], strict=True):
-        spent = site.receipt()
-        np.testing.assert_array_equal(site.answered(request), first)
-        assert site.receipt() == spent
-        other = request._replace(w=request.w + 1)
-        assert isinstance(site.answered(other), Refusal), "another query is taken for a retry"
-
-
-def sites_refuse_beyond_their_budget():
-    from sites_on_workers import Direct
-
-    ask = asker(Direct(), Ledger(1e6, 1e-5), Ledger(1.0, 1e-5).limit / 4)
-    for _ in range(4):
-        ask()
-    with pytest.raises(BudgetExceededError):
-        ask()
-
-
 def lost_rounds_are_charged():
     from sites_on_workers import Direct
 
@@ -219,20 +126,7 @@ def lost_rounds_are_charged():
     assert [event.count for event in ledger.receipt()] == [2, 2, 2]
 
 
-def refusals_of_sites_quote_no_row():
-    from sites_on_workers import Direct
-
-    def failing(label):
-        raise ValueError("row 123456.789")
-
-    with pytest.raises(RuntimeError) as failed:
-        Direct(of=failing).opened()
-    assert "123456" not in str(failed.value)
-
-
 # Rows in several pieces.
-
-SIZE = 12
 
 
 def blocks_are_summed_over_the_rows_that_are_marked():
@@ -248,25 +142,6 @@ def blocks_are_summed_over_the_rows_that_are_marked():
     for rows in (DenseRows(X, y), ChunkedRows(Chunks(pieces), lambda targets: targets)):
         found = rows.bounded(RowBounds(1.0)).sum(seen, marked)
         np.testing.assert_array_equal(found, marked)
-
-
-def sites_see_the_positions_of_their_rows(kind):
-    """In the order of the sites, whether rows lie together, in chunks, or a site by itself."""
-    sizes = {"single": [2**17, 2**17], "bunch": [5, 3, 4], "chunks": [5, 3, 4]}[kind]
-    sites = Sites(tuple(range(len(sizes))), np.array(sizes))
-    n = sites.n_samples
-    cuts = range(0, n + 1, 4) if kind == "chunks" else [0, n]
-    raw = [RawBlock(np.ones((j - i, 1)), np.arange(i, j) * 1.0) for i, j in pairwise(cuts)]
-    if kind == "chunks":
-        sums = SiteChunks(lambda: raw, RowBounds(1.0), sites)
-    else:
-        sums = SiteRows(raw, RowBounds(1.0), sites)
-
-    def kernel(block, z, positions):
-        return (block.y == positions).astype(float)
-
-    found = sums.sums(np.arange(len(sizes)), np.ones((len(sizes), 1)), kernel)
-    np.testing.assert_array_equal(found[:, 0], sizes)
 
 
 def sites_add_up_with_their_weights():
@@ -399,9 +274,10 @@ def with_own(factor):
 
 
 def left_mask(honest, self, shape, noise):
-    more = np.vstack([self.edges, [[0, 6]]])
-    grown = replace(self, edges=more, labels=(*LABELS, "g"))
-    return honest(grown, (7, *shape[1:]), noise)[:6]
+    n = len(self.labels)
+    more = np.vstack([self.edges, [[0, n]]])
+    grown = replace(self, edges=more, labels=(*self.labels, "one more"))
+    return honest(grown, (n + 1, *shape[1:]), noise)[:n]
 
 
 def noise_on_arrival(honest, self, request, amounts):
@@ -461,21 +337,25 @@ def _encoded(parameters, encode, y):
     return encode(y)
 
 
-PRICE = sites_pay_for_what_their_messages_tell
 ROUND = each_site_is_charged_for_each_round
-CHARGED = "charged"
+DRAWN = test_several_blocks.test_a_message_is_that_of_the_rows_of_the_site_that_are_drawn
+RING, PAIRS = noise_of_sites.RING, noise_of_sites.PAIRS
+COVARIANCE = noise_of_sites.test_pairwise_messages_have_the_covariance_of_own_noise_and_masks
+OWN = noise_of_sites.test_own_noise_of_pairs_is_what_the_exposure_allows
+SUMS = noise_of_sites.test_sums_have_the_noise_that_honest_sites_need
 BUGS = (
     # Noise.
-    *(Bug(f"a tenth of the noise of sites ({source})", {"SiteNoise.randomize": lambda honest, self, v, noise: honest(self, v, noise) / 10}, partial(PRICE, source, 0, edges), CHARGED) for source, edges in (("pairwise", "ring"), ("secure_sum", ""))),
-    *(Bug(f"masks that count colluders as honest ({edges})", {"site_noise.exposure": lambda honest, n, pairs, ratio, colluders: honest(n, pairs, ratio, 0)}, partial(PRICE, "pairwise", 2, edges), CHARGED) for edges in ("pairs",)),
-    Bug("masks that count a colluder as honest (ring)", {"site_noise.exposure": lambda honest, n, pairs, ratio, colluders: honest(n, pairs, ratio, 0)}, partial(PRICE, "pairwise", 1, "ring"), CHARGED),
-    Bug("masks of all pairs that count colluders as honest", {"site_noise.exposure_of_all_pairs": lambda honest, n, ratio: honest(6, ratio)}, exposure_of_unnamed_pairs_is_that_of_all_pairs),
-    Bug("noise of colluders counted on", {"SiteNoise.calibrated": with_own(lambda trust: sqrt((6 - trust.colluders) / 6))}, partial(PRICE, "secure_sum", 2), CHARGED),
-    Bug("the noise of one curator split among sites that publish", {"SiteNoise.randomize": lambda _, self, v, noise: v + self.noise_scales[0] / sqrt(6) * noise.normal(v.shape)}, partial(PRICE, "local"), CHARGED),
-    Bug("half the noise in the final model", {"SiteNoise.calibrated": with_own(lambda trust: 0.5)}, partial(PRICE, "final_model"), CHARGED),
-    Bug("noise shared between sites", {"SiteNoise.randomize": lambda _, self, v, noise: v + self.noise_scales[:, None] * noise.normal(v.shape[1:])}, sites_draw_noise_of_their_own, "shared between sites"),
-    *(Bug(f"a mask of a dropped site that is left ({edges})", {"SiteNoise.masks": left_mask}, partial(masks_cancel, edges), "a mask is left") for edges in ("ring", "pairs")),
-    Bug("amplification written on the receipt", {"SiteNoise.event": lambda honest, self, query: tuple(replace(e, sensitivity=0.3 * e.sensitivity) for e in honest(self, query))}, partial(PRICE, "local"), CHARGED),
+    Bug("a tenth of the noise of sites (pairwise)", {"SiteNoise.randomize": lambda honest, self, v, noise: honest(self, v, noise) / 10}, partial(COVARIANCE, RING)),
+    Bug("a tenth of the noise of sites (secure_sum)", {"SiteNoise.randomize": lambda honest, self, v, noise: honest(self, v, noise) / 10}, partial(SUMS, "secure_sum", 0, 1.0)),
+    Bug("masks that count colluders as honest (pairs)", {"site_noise.exposure": lambda honest, n, pairs, ratio, colluders: honest(n, pairs, ratio, 0)}, partial(OWN, colluders=2, edges=PAIRS)),
+    Bug("masks that count a colluder as honest (ring)", {"site_noise.exposure": lambda honest, n, pairs, ratio, colluders: honest(n, pairs, ratio, 0)}, partial(OWN, colluders=1, edges=RING)),
+    Bug("masks of all pairs that count colluders as honest", {"site_noise.exposure_of_all_pairs": lambda honest, n, ratio: honest(6, ratio)}, partial(OWN, colluders=2, edges=None)),
+    Bug("noise of colluders counted on", {"SiteNoise.calibrated": with_own(lambda trust: sqrt((6 - trust.colluders) / 6))}, partial(SUMS, "secure_sum", 2, sqrt(5 / 3))),
+    Bug("the noise of one curator split among sites that publish", {"SiteNoise.randomize": lambda _, self, v, noise: v + self.noise_scales[0] / sqrt(6) * noise.normal(v.shape)}, noise_of_sites.test_local_noise_is_calibrated_for_each_site),
+    Bug("half the noise in the final model", {"SiteNoise.calibrated": with_own(lambda trust: 0.5)}, partial(SUMS, "final_model", 0, 1.0)),
+    Bug("noise shared between sites", {"SiteNoise.randomize": lambda _, self, v, noise: v + self.noise_scales[:, None] * noise.normal(v.shape[1:])}, partial(COVARIANCE, None)),
+    *(Bug(f"a mask of a dropped site that is left ({name})", {"SiteNoise.masks": left_mask}, partial(COVARIANCE, edges)) for name, edges in (("ring", RING), ("pairs", PAIRS))),
+    Bug("amplification written on the receipt", {"SiteNoise.event": lambda honest, self, query: tuple(replace(e, sensitivity=0.3 * e.sensitivity) for e in honest(self, query))}, partial(noise_of_sites.test_each_site_has_an_event_that_says_whom_it_trusts, "local")),
     # Accounts.
     Bug("a charge missing for one site", {"SiteNoise.event": lambda honest, self, query: honest(self, query)[:-1]}, ROUND, "without being charged"),
     Bug("a charge missing for one active site", {"SiteNoise.event": lambda honest, self, query: honest(self, query)[:-1]}, partial(ROUND, activation=0.3), "without being charged", nightly=True),
@@ -486,16 +366,16 @@ BUGS = (
     Bug("noise that is added where messages arrive", {"RemoteRows.messages": noise_on_arrival, "site.SystemNoise": Value(Silence)}, what_leaves_a_site_is_noisy, needs="cloudpickle"),
     Bug("noise for all rows in place of those of the site", {"Site._opened": sets("_n_samples", lambda self, *args: 3 * self._n_samples)}, what_leaves_a_site_is_noisy, "too little noise", needs="cloudpickle"),
     Bug("messages that are not brought to shares", {"RemoteRows.messages": lambda honest, self, *args: honest(self, *args) / (3 * self.sites.sizes[:, None] / self.n_samples)}, what_leaves_a_site_is_noisy, needs="cloudpickle"),
-    Bug("a retry that redraws noise", {"Site._answered": redrawn}, a_repeated_round_is_answered_alike, needs="cloudpickle"),
-    Bug("a retry that is told by its number alone", {"Request.digest": lambda _, self: str(self.number).encode()}, a_repeated_round_is_answered_alike, "taken for a retry", needs="cloudpickle"),
-    Bug("a site beyond its budget", {"site.Ledger": Value(Unlimited), "Site.opened": lambda _, self, *args: self._opened(args[0], args[1], 1, 1e-5, args[4])}, sites_refuse_beyond_their_budget, "DID NOT RAISE", needs="cloudpickle"),
+    Bug("a retry that redraws noise", {"Site._answered": redrawn}, test_site.test_a_repeated_round_has_the_same_message_and_costs_nothing, needs="cloudpickle"),
+    Bug("a retry that is told by its number alone", {"Request.digest": lambda _, self: str(self.number).encode()}, partial(test_site.test_other_queries_in_a_round_and_earlier_rounds_are_refused, test_site.request(2, w=test_site.W + 1)), needs="cloudpickle"),
+    Bug("a site beyond its budget", {"site.Ledger": Value(Unlimited), "Site.opened": lambda _, self, *args: self._opened(args[0], args[1], 1, 1e-5, args[4])}, test_site.test_a_site_stops_at_its_budget_whoever_asks, needs="cloudpickle"),
     Bug("a charge after the answers of sites", {"RemoteOracle._release": charged_late}, lost_rounds_are_charged, needs="cloudpickle"),
-    Bug("errors of sites that quote rows", {"site._failure": lambda _, error, what: Refusal(RuntimeError, str(error))}, refusals_of_sites_quote_no_row, needs="cloudpickle"),
+    Bug("errors of sites that quote rows", {"site._failure": lambda _, error, what: Refusal(RuntimeError, str(error))}, test_site.test_failures_in_mid_fit_quote_nothing, needs="cloudpickle"),
     # Rows in several pieces.
     Bug("blocks that share the public randomness of the first", {"rows_base.with_marks": of_the_first_block}, blocks_are_summed_over_the_rows_that_are_marked),
-    Bug("sites in chunks that share the public randomness of the first", {"site_rows.SiteChunks.__init__": sets("_positions", lambda self, *args: np.resize(self._positions[:4], self._positions.size))}, partial(sites_see_the_positions_of_their_rows, "chunks")),
-    Bug("small sites that share the public randomness of the first", {"site_rows._Bunch.__init__": sets("_positions", lambda self, *args: self._positions % 5)}, partial(sites_see_the_positions_of_their_rows, "bunch")),
-    Bug("sites that share the public randomness of the first", {"site_rows._Single.__init__": lambda honest, self, first, start, block: honest(self, first, 0, block)}, partial(sites_see_the_positions_of_their_rows, "single")),
+    Bug("sites in chunks that share the public randomness of the first", {"site_rows.SiteChunks.__init__": sets("_positions", lambda self, *args: np.resize(self._positions[:4], self._positions.size))}, partial(DRAWN, "chunks", "in order")),
+    Bug("small sites that share the public randomness of the first", {"site_rows._Bunch.__init__": sets("_positions", lambda self, *args: self._positions % 5)}, partial(DRAWN, "dense", "many small")),
+    Bug("sites that share the public randomness of the first", {"site_rows._Single.__init__": lambda honest, self, first, start, block: honest(self, first, 0, block)}, partial(DRAWN, "dense", "in order")),
     Bug("sites that leave weights behind", {"site_rows.RawBlock": lambda honest, X, y, weights=None: honest(X, y)}, sites_add_up_with_their_weights),
     # Dask.
     Bug("marks of other rows", {"Part.sum": of_other_rows}, collections_sum_as_rows_in_memory_do, needs="dask"),

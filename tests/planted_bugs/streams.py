@@ -125,7 +125,6 @@ def streams_read_each_row_once(n=500):
             Ledger(1.0, 1e-5),
             Adjacency.REPLACE_ONE,
             seeded(),
-            np.random.default_rng(0),
             None,
         )
         stream = Stream(problem, FTRL(batches=20), *arguments)

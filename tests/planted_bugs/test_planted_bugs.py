@@ -26,6 +26,8 @@ def holds(check):
 # Properties are about other things than what models warn of here.
 @pytest.mark.filterwarnings(
     "ignore::skdp.SeededNoiseWarning",
+    "ignore::skdp.NoPrivacyWarning",
+    "ignore::skdp.PrivacyLeakWarning",
     "ignore:.*fork.*:DeprecationWarning",
     "ignore:.*compares scores whose noise:UserWarning",
     "ignore:DPContextualBandit:UserWarning",

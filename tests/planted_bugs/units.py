@@ -4,43 +4,35 @@ from dataclasses import replace
 from functools import partial
 
 import numpy as np
+from data import test_units_in_parts
+from estimators import test_privacy_unit
 from example_of_a_query import Example
 from examples_of_queries import EXAMPLES
 from examples_of_units import ALIKE, UNLIKE
 from kinds_of_rows import largest_move, plain, units_of
 from planted_bugs.bug import TOO_FAR, Bug, Value, gives, refused
+from privacy import test_composition
+from privacy import test_privacy_units as of_units
+from privacy.queries import test_minimum_of_people as of_minima
+from remote import test_site
 
-import skdp
 from skdp import DPContextualBandit, DPLogisticRegression
 from skdp.privacy import Adjacency
-from skdp.privacy.accounting import (
-    ObjectivePerturbationEvent,
-    PerturbedGaussianDP,
-    PrivacySpent,
-    Spend,
-    perturbation,
-)
+from skdp.privacy.accounting import PerturbedGaussianDP, PureDP
 from skdp.privacy.queries import (
     GradientQuery,
-    PerturbedMinimumQuery,
-    ScoreMomentsQuery,
-    SiteRequest,
 )
 from skdp.privacy.rows import (
-    BoundedBlock,
     ChunkedRows,
     Chunks,
     DaskRows,
     DenseRows,
-    MappedBlock,
     PrivacyUnits,
     RawBlock,
 )
-from skdp.problem import InfluenceBounds, Problem, RowBounds, RowMap, TargetBounds
-from skdp.problem.losses import Logistic, Squared
-from skdp.reporting import Receipt, composition
+from skdp.problem import Problem, RowBounds
+from skdp.problem.losses import Logistic
 from skdp.solvers import GD
-from skdp.testing import record_fit, replay_fit
 
 TAKEN = {kind.name: kind for kind in EXAMPLES if kind.takes_units}
 # Sums over rows of samples need units that are drawn; of weights there are none to differ by.
@@ -62,18 +54,6 @@ def people(seed=0):
     labels = np.repeat(np.arange(PEOPLE), rng.integers(1, 6, PEOPLE))
     X = rng.normal(size=(len(labels), 2))
     return X, (X[:, 0] > 0) * 1, labels
-
-
-def the_number_of_rows_is_told_by_nothing():
-    """One person has another number of rows, and the answers are the same."""
-    X, y, labels = people()
-    model = DPLogisticRegression(**OPTIONS)
-    transcript = record_fit(model, X, y, privacy_unit=labels)
-    first = {name: value for name, value in vars(model).items() if name.endswith("_")}
-    more = np.append(np.arange(len(y)), np.full(30, 5))
-    replay_fit(model, X[more], y[more], transcript, privacy_unit=labels[more])
-    for name, value in first.items():
-        np.testing.assert_array_equal(getattr(model, name), value, err_msg=name)
 
 
 def moves_within_the_sensitivity(query, answers, slack=1e-6):
@@ -194,25 +174,6 @@ def nobody_has_two_names(place):
             assert found <= 3, f"{way}: somebody has two names"
 
 
-def chunks_tell_nothing_of_their_rows():
-    rng = np.random.default_rng(0)
-    X, w, labels = rng.normal(size=(41, 37)), rng.normal(size=38), np.arange(41) % 7
-
-    def computed(kind):
-        found = []
-
-        def kernel(block):
-            found.append(np.append(block.scores(w), block.norms))
-            return np.zeros(1)
-
-        source = [(kind(X[i : i + 20]), np.zeros(20), None, labels[i : i + 20]) for i in (0, 20)]
-        rows = ChunkedRows(Chunks(source), np.asarray, of_units=True)
-        rows.bounded(RowBounds(5.0, 1.0)).sum(kernel)
-        return np.concatenate(found)
-
-    assert np.array_equal(computed(np.ascontiguousarray), computed(np.asfortranarray))
-
-
 def a_source_that_changes_is_stopped():
     X, labels = np.ones((30, 2)), np.repeat(np.arange(3), 10)
     passes = []
@@ -224,145 +185,6 @@ def a_source_that_changes_is_stopped():
     rows = ChunkedRows(Chunks(read), np.asarray, of_units=True)
     with refused("rows of others at another pass"):
         rows.sum(lambda raw: np.zeros(1))
-
-
-def means_do_not_depend_on_places():
-    """Means in other coordinates, exactly: others have so many rows, and pieces, before them."""
-    rng = np.random.default_rng(0)
-    X, d = rng.normal(size=(83, 37)), 37
-    row_map = RowMap(np.ones(d), rng.normal(size=(d, d)), rng.normal(size=d), norm=1e3)
-    found = []
-    for first in range(40):
-        rows, sums = in_memory(X[first:], np.arange(first, 83)), []
-        rows.by_unit().bounded(RowBounds(50.0, 1.0, row_map=row_map)).sum_of_units(
-            lambda block: block.combine_pieces(np.ones(len(block.y)), exactly=True),
-            lambda of_some, sums=sums: sums.extend(of_some) or np.zeros(1),
-        )
-        found.append(sums[-40:])
-    assert all(np.array_equal(one, found[0]) for one in found)
-
-
-def scores_are_averaged_over_the_rows_of_a_person():
-    """Rows that cancel within a person say nothing about how far people differ."""
-    bounds = InfluenceBounds(np.zeros(2), np.eye(2), 1e9, 1e9)
-    query = ScoreMomentsQuery(Problem(Logistic(), 50, 2, RowBounds(9.0)), bounds, np.zeros(2), 1.0)
-    X = np.random.default_rng(0).normal(size=(50, 2))
-    labels = np.tile(np.arange(50), 2)
-    rows = DenseRows(np.vstack([X, X]), np.repeat([0.0, 1.0], 50), None, PrivacyUnits.of(labels))
-    np.testing.assert_allclose(query.parts(query.evaluate(rows))[0], 0.0, atol=1e-12)
-
-
-def a_person_moves_the_message_of_a_site_within_the_sensitivity():
-    from sites_on_workers import Direct
-
-    def load(label, side=1.0, more=60):
-        labels = np.repeat(np.arange(3), (more, 5, 7))
-        X = np.where(labels == 0, side, 0.5)[:, None] * [1.0, 0.0]
-        return X, np.zeros(len(X)), labels
-
-    problem = Problem(Logistic(), 9, 2, RowBounds(1.0))
-    messages = []
-    for of in (load, lambda label: load(label, -1.0, 90)):
-        rows = Direct(of=of, epsilon=1e9).opened(epsilon=1e9)
-        request = SiteRequest(problem, rows.sites, np.array([0]), np.zeros((1, 2)))
-        messages.append(rows.messages(request, np.array([1e9])))
-    moves_within_the_sensitivity(request, messages, 1e-3)
-
-
-def a_person_is_drawn_with_all_rows_or_with_none():
-    X, y, labels = people()
-    query = GradientQuery(Problem(Logistic(), PEOPLE, 2, RowBounds(3.0)), np.ones(2), 0.5)
-    drawn = np.random.default_rng(2).random(PEOPLE) < 0.3
-    rows = DenseRows(X, y.astype(float), None, PrivacyUnits.of(labels))
-    there = drawn[labels]
-    alone = DenseRows(X[there], y[there].astype(float), None, PrivacyUnits.of(labels[there]))
-    expected = query.of_drawn(alone, np.ones(drawn.sum(), dtype=bool), 0.3)
-    np.testing.assert_allclose(query.of_drawn(rows, drawn, 0.3), expected, rtol=0, atol=1e-9)
-
-
-def places_of_rows_tell_nothing(mapped):
-    rng = np.random.default_rng(0)
-    X, w, d = rng.normal(size=(83, 37)), rng.normal(size=38), 37
-    row_map = RowMap(np.ones(d), rng.normal(size=(d, d)), rng.normal(size=d), norm=20.0)
-    bounds = RowBounds(5.0, 1.0, row_map=row_map if mapped else None)
-    found = []
-    for first in range(40):
-        raw = RawBlock(X[first:], np.zeros(83 - first), None, np.full(83 - first, 1 / 128))
-        block = (MappedBlock if mapped else BoundedBlock)(raw, bounds).loaded()
-        found.append(np.append(block.scores(w)[-40:], block.norms[-40:]))
-    assert all(np.array_equal(one, found[0]) for one in found)
-
-
-def totals_of_people_and_rows_are_refused():
-    X, y, labels = people()
-    unseeded = OPTIONS | {"random_state": None}
-    models = [DPLogisticRegression(**unseeded).fit(X, y, privacy_unit=u) for u in (labels, None)]
-    with refused("a total of people and of rows"):
-        skdp.privacy_spent(models)
-
-
-def labels_of_which_a_part_is_missing_are_refused():
-    try:
-        found = PrivacyUnits.of([("the person", float("nan")) for _ in range(3)])
-    except ValueError:
-        return
-    assert found.n_units == 1, "each row of a person is another person"
-
-
-def minimisers_proved_for_rows_are_refused():
-    """By a solver that does not know that it is people who are protected."""
-    X, y, labels = people()
-    model = DPLogisticRegression(**OPTIONS, solver="objective_perturbation")
-    try:
-        model.fit(X, y, privacy_unit=labels)
-    except (TypeError, ValueError):
-        return
-    (event,) = (e for e in model.privacy_ledger_ if e.query == "perturbed_minimum")
-    assert event.of_units, "people are protected like rows"
-
-
-def minimisers_of_people_in_chunks_are_refused():
-    X, y, labels = people()
-    read = Chunks([(X, y, None, labels)])
-    for options in ({"delta": 0}, {"solver": "objective_perturbation"}):
-        with refused("weights by an order that may change while a minimiser is found"):
-            DPLogisticRegression(**OPTIONS, **options).fit(read, privacy_unit=True)
-
-
-def rows_along_all_axes_turn_the_slope_by_no_more_than_claimed():
-    """A person of eight rows whose residuals bend, against one of whose all are clipped."""
-    d, target = 8, TargetBounds(-1.0, 1.0)
-    problem = Problem(Squared(), 1, d, RowBounds(1.0, target=target))
-    facts = {"adjacency": Adjacency.REPLACE_ONE, "spend": Spend(2.0), "pure": True}
-    query = PerturbedMinimumQuery.planned(problem, 0.5, 0.0, **facts, of_units=True)
-    units, steps = PrivacyUnits.of(np.zeros(d)), 1e-4 * np.eye(d)
-    logs = []
-    for residual in (0.0, 1.0):
-        rows = DenseRows(np.eye(d), np.full(d, residual), None, units)
-        slopes = [query.slope_at(rows, -h) - query.slope_at(rows, h) for h in steps]
-        logs.append(np.linalg.slogdet(np.array(slopes) / 2e-4)[1])
-    assert logs[0] - logs[1] <= query.jacobian * (1 + 1e-5), "more than claimed"
-
-
-def prices_of_people_are_above_those_of_rows():
-    assert perturbation.mu(1.0, 1e-5, of_units=True) < perturbation.mu(1.0, 1e-5), "too cheap"
-    assert PerturbedGaussianDP(True).limit(1.0, 1e-5) < PerturbedGaussianDP().limit(1.0, 1e-5)
-
-
-def totals_of_minimisers_of_people_are_above_those_of_rows():
-    """And so are those of rows for somebody who has several."""
-    facts = {"sensitivity": 0.2, "noise_scale": 1.0, "jacobian": 0.08}
-    event = ObjectivePerturbationEvent(
-        query="minimum", **facts, output_sensitivity=0.0, output_noise_scale=0.0
-    )
-    stated, whole = PrivacySpent(50.0, 1e-5), {"sensitivity": 3 * 0.2, "jacobian": 3 * 0.08}
-    rows, people, three = (
-        Receipt((replace(event, **more),), stated)
-        for more in (whole, whole | {"of_units": True}, {})
-    )
-    found = rows, people, three.between(3)
-    totals = [composition.compose([receipt], 1e-5).epsilon for receipt in found]
-    assert totals[0] < totals[1] == totals[2], "people cost what rows cost"
 
 
 def rows_alike_count_together():
@@ -461,19 +283,22 @@ def pieces_as_people(honest, runs):
     return (sums for sums, _, _ in runs)
 
 
+PLACES = partial(
+    of_units.test_what_is_computed_of_a_row_does_not_tell_how_many_rows_others_have, d=37, columns=1
+)
 BUGS = (
     *(Bug(f"a person with fifty rows counts as fifty ({name})", {"RawBlock.bounded_weights": every_row_whole}, partial(a_person_with_fifty_rows_moves_within_the_sensitivity, name), TOO_FAR, nightly=name not in IN_THE_DEFAULT_RUN) for name in BY_NAME if name not in ("column_moments", "metric_means", "score_moments")),
     *(Bug(f"moments that count all rows alike ({name})", {"UnitMoments.of_scaled": lambda honest, self, u, shares=None: honest(self, u)}, partial(a_person_with_fifty_rows_moves_within_the_sensitivity, name), TOO_FAR, nightly=name == "metric_means") for name in ("column_moments", "metric_means")),
-    Bug("a number of rows in place of that of people", {"ResidentRows.__init__": counts_rows}, the_number_of_rows_is_told_by_nothing),
+    Bug("a number of rows in place of that of people", {"ResidentRows.__init__": counts_rows}, partial(test_privacy_unit.test_all_that_is_published_follows_from_answers_whatever_the_number_of_rows, "logistic", 10)),
     Bug("a block that shares a person's weight among its own rows", {"ResidentRows._block": shared_within_a_block}, IN_BLOCKS, TOO_FAR),
-    Bug("samples of rows in place of people", {"ResidentRows._block": rows_one_by_one}, a_person_is_drawn_with_all_rows_or_with_none),
-    Bug("scores that depend on the place of a row", {"bounded_rows.by_row": added_up_by_place}, partial(places_of_rows_tell_nothing, False)),
-    Bug("lengths that depend on the place of a row", {"mapped.by_row": added_up_by_place}, partial(places_of_rows_tell_nothing, True)),
-    Bug("a receipt that does not say what it is about", {"PrivateLinearModel._publish_receipt": lambda honest, self: (honest(self), vars(self).pop("privacy_unit_"))}, totals_of_people_and_rows_are_refused),
-    Bug("a minimiser that is proved for rows taken for people", {"PerturbedMinimumQuery.holds_for_units": Value(True), "PerturbedGaussianDP.for_units": lambda honest, self: self}, minimisers_proved_for_rows_are_refused),
-    Bug("a minimiser over passes at which rows of people weigh differently", {"ChunkedRows.steady": Value(True)}, minimisers_of_people_in_chunks_are_refused),
-    Bug("the Jacobian of one row for a person", {"PerturbedMinimumQuery._rank": Value(1)}, rows_along_all_axes_turn_the_slope_by_no_more_than_claimed, "more than claimed"),
-    Bug("the vertices of one row for a person", {"perturbation._log_sum": lambda honest, mu, offset, of_units: honest(mu, offset, False)}, prices_of_people_are_above_those_of_rows),
+    Bug("samples of rows in place of people", {"ResidentRows._block": rows_one_by_one}, of_units.test_a_sample_is_one_of_people),
+    Bug("scores that depend on the place of a row", {"bounded_rows.by_row": added_up_by_place}, partial(PLACES, mapped=False)),
+    Bug("lengths that depend on the place of a row", {"mapped.by_row": added_up_by_place}, partial(PLACES, mapped=True)),
+    Bug("a receipt that does not say what it is about", {"PrivateLinearModel._publish_receipt": lambda honest, self: (honest(self), vars(self).pop("privacy_unit_"))}, test_privacy_unit.test_no_total_is_one_of_people_and_of_rows),
+    Bug("a minimiser that is proved for rows taken for people", {"PerturbedMinimumQuery.holds_for_units": Value(True), "PerturbedGaussianDP.for_units": lambda honest, self: self}, partial(of_minima.test_a_ledger_of_rows_reads_nobody, PerturbedGaussianDP())),
+    Bug("a minimiser over passes at which rows of people weigh differently", {"ChunkedRows.steady": Value(True)}, partial(test_units_in_parts.test_chunks_that_may_come_in_another_order_have_no_minimiser, PureDP(of_units=True))),
+    Bug("the Jacobian of one row for a person", {"PerturbedMinimumQuery._rank": Value(1)}, partial(of_minima.test_the_jacobian_of_a_person_is_attained_and_is_more_than_that_of_a_row, 8)),
+    Bug("the vertices of one row for a person", {"perturbation._log_sum": lambda honest, mu, offset, of_units: honest(mu, offset, False)}, partial(of_minima.test_the_bound_of_people_is_the_least_of_its_tangents, 0.3, 0.5)),
     Bug("rows that are counted chunk by chunk and not in the whole table", {"CountingPass.numbered": counted_in_this_part_alone}, partial(a_person_in_several_parts_moves_within_the_sensitivity, False), TOO_FAR),
     Bug("rows that are counted partition by partition", {"CountingPass.numbered": counted_in_this_part_alone}, partial(a_person_in_several_parts_moves_within_the_sensitivity, True), TOO_FAR, needs="dask.array"),
     Bug("a person whom the border of a chunk makes two", {"UnitCounts.add": counted_anew_in_each_part}, the_number_of_parts_of_a_person_is_told_by_nothing),
@@ -481,17 +306,17 @@ BUGS = (
     *(Bug(f"{name} taken for one type of labels", {"privacy_units._kind": wrong}, partial(nobody_has_two_names, in_two_chunks), "two names") for name, wrong in KINDS_CONFUSED.items()),
     Bug("a stream that does not look at the type of labels", {"Visits.expect": gives(None)}, partial(nobody_has_two_names, in_two_calls), "two names"),
     Bug("numbers of other widths taken for another type of labels", {"privacy_units._kind": lambda honest, label: type(label)}, partial(nobody_has_two_names, in_two_chunks), "refused"),
-    Bug("a person who is another in each row where a part of the label is missing", {"privacy_units._missing": lambda honest, label: label is None or bool(label != label)}, labels_of_which_a_part_is_missing_are_refused, "another person"),
-    Bug("chunks that are used in the layout in which they come", {"chunked.rows_of_part": lambda honest, X, y, weights, units: DenseRows(X, y, weights, units)}, chunks_tell_nothing_of_their_rows),
+    Bug("a person who is another in each row where a part of the label is missing", {"privacy_units._missing": lambda honest, label: label is None or bool(label != label)}, partial(of_units.test_labels_that_are_none_are_refused_without_being_quoted, [("secret", float("nan"))] * 2)),
+    Bug("chunks that are used in the layout in which they come", {"chunked.rows_of_part": lambda honest, X, y, weights, units: DenseRows(X, y, weights, units)}, partial(test_units_in_parts.test_what_is_computed_of_a_row_does_not_tell_where_chunks_begin, 1)),
     Bug("a pass over rows of others that goes unnoticed", {"CountingPass.complete": Value(True)}, a_source_that_changes_is_stopped),
     Bug("scores of a person that are added up", {"RawBlock.bounded_weights": every_row_whole, "ScoreMomentsQuery._of_units": lambda _, self, sums: self._summed(sums)}, partial(a_person_with_fifty_rows_moves_within_the_sensitivity, "score_moments"), TOO_FAR),
-    Bug("a site at which each row of a person counts", {"RawBlock.bounded_weights": every_row_whole}, a_person_moves_the_message_of_a_site_within_the_sensitivity, TOO_FAR, needs="cloudpickle"),
+    Bug("a site at which each row of a person counts", {"RawBlock.bounded_weights": every_row_whole}, test_site.test_a_person_with_many_rows_moves_a_message_by_no_more_than_a_row, needs="cloudpickle"),
     Bug("a centre that is taken off for each row", {"ResidentRows.__init__": counts_rows}, rows_alike_count_together),
     Bug("means of people that are not clipped", {"GradientQuery.of_units": lambda _, self, sums: sums[:, :-1].sum(axis=0)}, partial(a_person_of_many_rows_moves_within_the_sensitivity, 2), TOO_FAR),
     Bug("a person who is clipped beyond the weight of one", {"GradientQuery.of_units": lambda honest, self, sums: 1.01 * honest(self, sums)}, partial(a_person_of_many_rows_moves_within_the_sensitivity, 2), TOO_FAR),
-    Bug("counts of people by means that depend on places", {"mapped.by_row": added_up_by_place}, means_do_not_depend_on_places),
+    Bug("counts of people by means that depend on places", {"mapped.by_row": added_up_by_place}, partial(of_units.test_the_sum_over_a_persons_rows_does_not_tell_how_many_rows_others_have, True, 1, True)),
     Bug("a person in several pieces who counts as several", {"rows_base._of_whole_units": pieces_as_people}, partial(the_mean_of_many_rows_is_clipped_once, 2), "about 0"),
     Bug("a person in several blocks who counts as several", {"rows_base._of_whole_units": pieces_as_people}, partial(the_mean_of_many_rows_is_clipped_once, 1000), "about 0"),
-    Bug("scores of a person that are squared row by row", {"ScoreMomentsQuery.evaluate": moments_of_rows}, scores_are_averaged_over_the_rows_of_a_person),
-    Bug("a total of minimisers of people by the vertices of rows", {"composition._union": lambda honest, plain, ways, delta, of_units: honest(plain, ways, delta, False)}, totals_of_minimisers_of_people_are_above_those_of_rows, "cost what rows"),
+    Bug("scores of a person that are squared row by row", {"ScoreMomentsQuery.evaluate": moments_of_rows}, partial(of_units.test_scores_of_a_person_are_averaged_before_they_are_squared, mixed=False, kind=DenseRows)),
+    Bug("a total of minimisers of people by the vertices of rows", {"composition._union": lambda honest, plain, ways, delta, of_units: honest(plain, ways, delta, False)}, test_composition.test_a_perturbed_objective_costs_groups_of_rows_their_number_of_sensitivities),
 )  # fmt: skip

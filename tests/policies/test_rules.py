@@ -4,7 +4,10 @@ contexts."""
 import numpy as np
 import pytest
 
-from skdp.bandit.policies import Greedy, Preselecting, RoundRobin, Thompson
+from skdp.bandit.policies import Greedy, HDBPolicy, Preselecting, RoundRobin, Thompson
+from skdp.problem import BanditProblem, ContextBounds
+from skdp.problem.losses import Squared
+from skdp.solvers import FTRL, FrankWolfe
 
 RNG = np.random.default_rng(0)
 K, P, N = 3, 4, 500
@@ -61,3 +64,21 @@ def test_preselection_keeps_arms_near_the_best_first_estimate():
     assert not np.array_equal(chosen, Greedy(W).actions(V, 0, public_rng()))
     everything = Preselecting(W, first, np.inf).actions(V, 0, public_rng())
     np.testing.assert_array_equal(everything, Greedy(W).actions(V, 0, public_rng()))
+
+
+@pytest.mark.parametrize("solver", [None, FTRL(batches=10), FrankWolfe(batch=10)], ids=str)
+def test_arms_are_ruled_out_by_what_is_released_once_all_have_been_forced(solver):
+    """15 users are forced; the batches of solvers end at 10 users, at 20 and so on."""
+    contexts = ContextBounds(1.0, 0.0, entries=True)
+    problem = BanditProblem(K, P, 100, Squared(), contexts, 1.0, 1e-5)
+    policy = HDBPolicy(forced=5, margin=0.1, solver=solver)
+    plan, memory, rules = policy.plan(problem), None, {}
+    for count, end in enumerate(plan.ends, start=1):
+        answer = np.full(K, count % P) if plan.chooses else (np.full((K, P), -count), 1.0)
+        rules[end], memory = policy.learn(problem, lambda *at, a=answer: a, end, memory)
+    forced = [end for end, rule in rules.items() if isinstance(rule, RoundRobin)]
+    first, *others = [rule for rule in rules.values() if isinstance(rule, Preselecting)]
+    assert forced == [end for end in plan.ends if end < 15]
+    assert np.any(first.w)
+    for rule in (first, *others):
+        np.testing.assert_array_equal(rule.first, first.w)

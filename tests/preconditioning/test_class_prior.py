@@ -8,11 +8,10 @@ import pytest
 from scipy.special import expit, softmax
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import recall_score
+from tasks_for_solvers import asked
 
 from skdp import DPLogisticRegression, DPSVMClassifier
-from skdp.privacy import Adjacency, PrivateOracle, SeededNoise
-from skdp.privacy.accounting import Ledger
-from skdp.privacy.rows import DenseRows
+from skdp.privacy import Adjacency
 from skdp.problem import Problem, RowBounds
 from skdp.problem.losses import Hinge, Logistic, OneVsRest, Softmax
 from skdp.solvers import GD
@@ -34,11 +33,11 @@ def labels(k, n=N):
 
 def prior(problem, epsilon=EXACT, balanced=False, seed=0, adjacency=Adjacency.REPLACE_ONE):
     """The problem with its prior, and the ledger."""
-    k, ledger = max(2, problem.loss.n_scores), Ledger(epsilon, 1e-5)
+    k = max(2, problem.loss.n_scores)
     y = labels(k, problem.n_samples)
-    rows = DenseRows(np.zeros((y.size, D)), y if k == 2 else y.astype(int))
-    noise = SeededNoise(np.random.default_rng(seed))
-    oracle = PrivateOracle(rows, ledger, adjacency, noise)
+    y = y if k == 2 else y.astype(int)
+    X = np.zeros((y.size, D))
+    oracle, ledger = asked(problem, X, y, epsilon, seed, adjacency=adjacency)
     return with_class_prior(problem, oracle, balanced=balanced), ledger
 
 

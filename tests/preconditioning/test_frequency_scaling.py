@@ -5,10 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from tasks_for_solvers import asked
 
 from skdp import DPLogisticRegression
 from skdp.estimators import choose_preconditioner
-from skdp.privacy import Adjacency, PrivateOracle, SeededNoise
+from skdp.privacy import Adjacency, SeededNoise
 from skdp.privacy.accounting import Ledger
 from skdp.privacy.rows import SparseRows
 from skdp.problem import Problem, RowBounds
@@ -36,10 +37,7 @@ def problem(loss=None, **changes):
 
 
 def prepare(task, epsilon=1.0, seed=0, X=None):
-    rows = SparseRows(text() if X is None else X, np.zeros(N))
-    ledger = Ledger(epsilon, 1e-5)
-    noise = SeededNoise(np.random.default_rng(seed))
-    oracle = PrivateOracle(rows, ledger, Adjacency.REPLACE_ONE, noise).for_problem(task)
+    oracle, ledger = asked(task, text() if X is None else X, np.zeros(N), epsilon, seed)
     return FrequencyScaling().prepare(task, oracle, np.random.default_rng(1)), ledger
 
 

@@ -5,17 +5,14 @@ from math import sqrt
 
 import numpy as np
 import pytest
+from tasks_for_solvers import asked
 
-from skdp.privacy import Adjacency, PrivateOracle, SeededNoise
-from skdp.privacy.accounting import Ledger
-from skdp.privacy.rows import DenseRows
 from skdp.problem import Problem, RowBounds, TargetBounds
 from skdp.problem.losses import Pinball, Squared
 from skdp.problem.penalties import L2, NoPenalty
 from skdp.solvers.preconditioning import IterativeWhitening
 
 N, D, CONSTANT = 4000, 3, 0.3
-DELTA = 1e-5
 NO_NOISE = 1e12
 
 
@@ -35,12 +32,8 @@ PUBLIC_RNG = np.random.default_rng(0)
 
 def prepared(looks=None, problem=PROBLEM, epsilon=NO_NOISE, rows=X, seed=0):
     """The problem in new coordinates, and the events charged for it."""
-    ledger, noise = Ledger(epsilon, DELTA), SeededNoise(np.random.default_rng(seed))
-    oracle = PrivateOracle(
-        DenseRows(rows, np.zeros(len(rows))), ledger, Adjacency.REPLACE_ONE, noise
-    )
-    done = (looks or IterativeWhitening()).prepare(problem, oracle.for_problem(problem), PUBLIC_RNG)
-    return done, ledger
+    oracle, ledger = asked(problem, rows, np.zeros(len(rows)), epsilon, seed)
+    return (looks or IterativeWhitening()).prepare(problem, oracle, PUBLIC_RNG), ledger
 
 
 def mapped_rows(problem, rows=X):
@@ -163,11 +156,8 @@ def test_a_direction_without_rows_is_told_where_a_single_row_would_be_stretched(
     for seed in range(5):
         done, _ = prepared(problem=problem, epsilon=64.0, rows=rows, seed=seed)
         first.append(shares(done.bounds.row_map))
-        ledger, noise = Ledger(64.0, DELTA), SeededNoise(np.random.default_rng(100 + seed))
-        oracle = PrivateOracle(DenseRows(rows, np.zeros(N)), ledger, Adjacency.REPLACE_ONE, noise)
-        again = IterativeWhitening().prepare(
-            problem, oracle.for_problem(problem), PUBLIC_RNG, done.bounds.row_map
-        )
+        oracle, _ = asked(problem, rows, np.zeros(N), 64.0, 100 + seed)
+        again = IterativeWhitening().prepare(problem, oracle, PUBLIC_RNG, done.bounds.row_map)
         further.append(shares(again.bounds.row_map))
     for found in (first, further):
         *known, empty = np.mean(found, axis=0)

@@ -5,10 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from tasks_for_solvers import asked
 
-from skdp.privacy import Adjacency, PrivateOracle, SeededNoise
-from skdp.privacy.accounting import Ledger
-from skdp.privacy.rows import DenseRows, SparseRows
 from skdp.problem import Problem, RowBounds, TargetBounds
 from skdp.problem.losses import Logistic, Softmax, Squared
 from skdp.solvers.preconditioning import FrequencyScaling, IterativeWhitening, Whitening
@@ -32,11 +30,8 @@ def problem(loss, intercept):
 
 
 def oracle_for(task, epsilon=1.0, n=N):
-    ledger = Ledger(epsilon, 1e-5)
-    noise = SeededNoise(np.random.default_rng(2))
     y = LABELS if isinstance(task.loss, Softmax) else (LABELS > 0).astype(float)
-    rows = DenseRows(X[:n], y[:n])
-    return PrivateOracle(rows, ledger, Adjacency.REPLACE_ONE, noise).for_problem(task), ledger
+    return asked(task, X[:n], y[:n], epsilon, 2)
 
 
 @pytest.mark.parametrize("preconditioner", CONDITIONERS, ids=repr)
@@ -109,10 +104,8 @@ def test_few_further_rows_leave_known_coordinates_white_though_a_column_is_empty
     known = None
     for n in (30_000, 300):
         task = Problem(Squared(), n, D, RowBounds(5.0, 0.0, TargetBounds(-1, 1)))
-        store = DenseRows(rows[:n], np.zeros(n))
-        noise = SeededNoise(np.random.default_rng(2))
-        oracle = PrivateOracle(store, Ledger(200.0, 1e-5), Adjacency.REPLACE_ONE, noise)
-        known = IterativeWhitening().prepare(task, oracle.for_problem(task), PUBLIC_RNG, known)
+        oracle, _ = asked(task, rows[:n], np.zeros(n), 200.0, 2)
+        known = IterativeWhitening().prepare(task, oracle, PUBLIC_RNG, known)
         known = known.bounds.row_map
         assert np.sum(known.moments > 0.5) == 4
 
@@ -145,11 +138,9 @@ def test_shrinking_changes_nothing_where_noise_is_small():
 
 def test_sparse_rows_of_text_start_at_a_given_model_too():
 
-    rows = SparseRows(sp.csr_array(np.abs(X)), (LABELS > 0).astype(float))
     task = Problem(Logistic(), N, D, RowBounds(5.0, 1.5), sparse=True, initial=np.arange(D + 1.0))
-    ledger = Ledger(50.0, 1e-5)
-    noise = SeededNoise(np.random.default_rng(2))
-    oracle = PrivateOracle(rows, ledger, Adjacency.REPLACE_ONE, noise).for_problem(task)
+    y = (LABELS > 0).astype(float)
+    oracle, _ = asked(task, sp.csr_array(np.abs(X)), y, 50.0, 2)
     conditioned = FrequencyScaling().prepare(task, oracle, PUBLIC_RNG)
     coef, intercept = conditioned.in_user_coordinates(conditioned.start()[:, None])
     np.testing.assert_allclose(coef[:, 0], np.arange(D), atol=1e-9)

@@ -6,13 +6,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
+from tasks_for_solvers import asked
 
 import skdp
 from skdp import DPLogisticRegression, DPSVMClassifier
 from skdp.estimators import Coordinates
-from skdp.privacy import Adjacency, PrivateOracle, SeededNoise
-from skdp.privacy.accounting import Ledger
-from skdp.privacy.rows import Chunks, DenseRows
+from skdp.privacy.rows import Chunks
 from skdp.problem import Problem, RowBounds
 from skdp.problem.losses import Softmax
 from skdp.problem.penalties import L2, Tikhonov
@@ -42,9 +41,7 @@ PROBLEM = Problem(Softmax(K), N, D, RowBounds(1.0, 0.3), penalty=L2(1e-3))
 
 def prepared(stage=None, data=STEEP, epsilon=10.0, problem=PROBLEM, seed=0):
     """The problem in new coordinates, and the ledger."""
-    ledger, noise = Ledger(epsilon, 1e-5), SeededNoise(np.random.default_rng(seed))
-    store = DenseRows(data[0], data[1])
-    oracle = PrivateOracle(store, ledger, Adjacency.REPLACE_ONE, noise).for_problem(problem)
+    oracle, ledger = asked(problem, *data, epsilon, seed)
     public_rng = np.random.default_rng(7)
     return (stage or WideWhitening()).prepare(problem, oracle, public_rng), ledger
 

@@ -172,7 +172,7 @@ def test_it_says_what_it_is_and_cannot_begin_twice():
     ids=str,
 )
 def test_impossible_ceilings_are_refused(wrong):
-    with pytest.raises(ValueError, match="PrivacyBudget needs"):
+    with pytest.raises(ValueError, match="parameter of PrivacyBudget must be"):
         budget(**wrong)
 
 

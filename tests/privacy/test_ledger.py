@@ -75,14 +75,6 @@ def test_a_refused_repeat_leaves_the_count():
     assert ledger.total == pytest.approx(0.9 * ledger.limit)
 
 
-def test_a_batch_is_refused_as_a_whole():
-    ledger = Ledger(1.0, 1e-5)
-    event = gaussian(0.3 * ledger.limit)
-    with pytest.raises(BudgetExceededError):
-        ledger.charge(GaussianEvent(**{**vars(event), "count": 4}))
-    assert ledger.total == 0
-
-
 @pytest.mark.parametrize("repeat", [False, True])
 def test_the_error_says_what_was_asked_and_what_is_left(repeat):
     ledger = Ledger(1.0, 1e-5)

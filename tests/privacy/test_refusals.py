@@ -29,15 +29,11 @@ from skdp.solvers import schedules
 
 ONE, EACH = Spend(1.0), (GaussianDP(), ZeroConcentratedDP())
 NEGATIVE, NO_DELTA = (-1.0, -1e-300, -inf, nan), (0.0, 1.0, -1e-5, 2.0, 1e-301, nan, inf)
-NO_SENSITIVITY, NO_STEPS = (0.0, -1.0, inf, nan), (0, -3, 2.5, 3.0, True, "10", None)
-NO_GAMMA, NO_VECTOR = (0.0, -0.5, 1.0001, nan, inf), ([], [[1.0, 2.0]], 3.0)
+NO_SENSITIVITY, NO_VECTOR = (0.0, -1.0, inf, nan), ([], [[1.0, 2.0]], 3.0)
 NOT_POSITIVE = [1.0, 0.0], [1.0, -2.0], [nan], [1.0, inf]
 BEYOND = (1e300, 1e-5), (1.7e308, 1e-300), (1e308, 0.5), (1e-320, 1e-300)
 NEEDS_DELTA = "needs delta strictly between 0 and 1"
-SENSITIVITY, STEPS = (
-    "needs a positive finite sensitivity",
-    "needs steps to be a positive integer; got",
-)
+SENSITIVITY = "needs a positive finite sensitivity"
 VECTOR, POSITIVE = "non-empty vector; got shape", "positive and finite; got"
 # What is called with each of some values, and the words of the refusal.
 REFUSED = [
@@ -77,19 +73,13 @@ REFUSED = [
             (f"{option}, noise", lambda bad, kind=kind: kind(3).open(2, bad, SystemNoise()), (-1.0, inf, nan), "finite noise scale >= 0"),
         )
     ),
-    ("uniform, steps", schedules.uniform, NO_STEPS, STEPS),
-    ("exponential, steps", lambda bad: schedules.exponential(bad, 0.9), NO_STEPS, STEPS),
-    ("momentum, steps", lambda bad: schedules.momentum(bad, 0.9, 0.9), NO_STEPS, STEPS),
-    ("exponential, gamma", lambda bad: schedules.exponential(5, bad), NO_GAMMA, r"exponential needs gamma in \(0, 1\]; got"),
-    ("momentum, gamma", lambda bad: schedules.momentum(5, bad, 0.5), NO_GAMMA, r"momentum needs gamma in \(0, 1\]; got"),
-    ("momentum, beta", lambda bad: schedules.momentum(5, 0.9, bad), (1.0, -0.1, nan), r"momentum needs beta in \[0, 1\); got"),
-    *((f"{f.__name__}, shape", f, NO_VECTOR, VECTOR) for f in (schedules.custom, schedules.from_influence)),
-    *((f"{f.__name__}, entries", f, NOT_POSITIVE, POSITIVE) for f in (schedules.custom, schedules.from_influence)),
+    ("custom, shape", schedules.custom, NO_VECTOR, VECTOR),
+    ("custom, entries", schedules.custom, NOT_POSITIVE, POSITIVE),
     ("StreamPlan", lambda bad: StreamPlan(*bad), ((0, 0.3), (4, 0.0), (4, inf)), "at least 1 release"),
     ("bandit, ends", lambda bad: Plan("moments", bad, EACH[0]), ((), (3, 3)), "increasing ends"),
     ("bandit, clip", lambda bad: Plan("gradients", (3,), EACH[0], bad, (2,)), (0.0, inf), "positive finite clip"),
     ("bandit, answers", lambda bad: Plan("gradients", (3, 4), EACH[1], 1.0, bad), ((0, 1), (1,)), "at least 1 answer at each of them"),
-    ("bandit, several answers", lambda bad: Plan(bad, (1, 2), EACH[1], 1.0, (1, 2)), ("steps", "moments"), "1 answer at each end but of"),
+    ("bandit, several answers", lambda bad: Plan(bad, (1, 2), EACH[1], 1.0, (1, 2)), ("steps", "moments", "sums"), "1 answer at each end but of"),
 ]  # fmt: skip
 
 

@@ -1,5 +1,6 @@
 """Features brought to a public scale, and clipped on it, before rows are bounded."""
 
+import itertools
 from dataclasses import replace
 
 import numpy as np
@@ -8,7 +9,15 @@ import scipy.sparse as sp
 
 from skdp.privacy import Adjacency
 from skdp.privacy.queries import GradientQuery, RowMeansQuery
-from skdp.privacy.rows import DaskRows, DenseRows, SparseRows
+from skdp.privacy.rows import (
+    BoundedBlock,
+    DaskRows,
+    DenseRows,
+    MappedBlock,
+    RawBlock,
+    SparseRows,
+    bounded_rows,
+)
 from skdp.problem import ColumnBounds, ColumnScaling, Problem, RowBounds, RowMap
 from skdp.problem.losses import Logistic
 
@@ -37,6 +46,10 @@ def by_hand(X, scaling):
 
 def store(X):
     return (SparseRows if sp.issparse(X) else DenseRows)(X, np.zeros(X.shape[0]))
+
+
+def loaded(raw, bounds):
+    return (BoundedBlock if bounds.row_map is None else MappedBlock)(raw, bounds).loaded()
 
 
 def view(X, bounds):
@@ -70,6 +83,55 @@ def test_rows_on_a_scale_are_those_that_were_scaled_by_hand(kind, row_map):
     expected = view(by_hand(X.astype(float), scaling), replace(bounds, scaling=None))
     for ours, theirs in zip(found, expected, strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-12)
+
+
+def check_rows_on_a_scale_are_no_longer_than_their_norms(scaling=SCALING):
+    """Fail unless rows that were clipped before are within the norms that were found then."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(LOW, HIGH, size=(9_000, D)).astype(np.float32)
+    X[::400, 3] = 1e38
+    X[7] = np.nan
+    for form in (X, np.asfortranarray(X), X.astype(np.float64), np.repeat(X, 2, axis=1)[:, ::2]):
+        for row_map, of_rows in itertools.product((None, MAP), (0, 10**6)):
+            bounds = RowBounds(1.9, 0.5, row_map=row_map, scaling=scaling)
+            raw = RawBlock(form, np.zeros(len(X)), of_rows=of_rows)
+            for _ in range(2):
+                block = loaded(raw, bounds)
+                own = np.linalg.norm(block.rows(), axis=1)
+                assert np.all(own <= block.norms * (1 + 1e-12)), "longer than its norm"
+                assert np.all(own <= bounds.row_norm * (1 + 2.0**-20)), "longer than the bound"
+
+
+# Ends so far from 0 that norms in single precision have no room for what is held to them.
+FAR = ColumnScaling(SCALING.factor, SCALING.shift, (np.full(D, -1e39), np.full(D, 1e39)))
+
+
+@pytest.mark.parametrize("scaling", [SCALING, FAR], ids=["near", "far"])
+def test_rows_on_a_scale_are_no_longer_than_their_norms(scaling):
+    check_rows_on_a_scale_are_no_longer_than_their_norms(scaling)
+
+
+def test_entries_that_are_not_clipped_again_are_caught(monkeypatch):
+    monkeypatch.setattr(bounded_rows, "_put", lambda *_: None)
+    with pytest.raises(AssertionError, match="longer than"):
+        check_rows_on_a_scale_are_no_longer_than_their_norms()
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("row_map", [None, MAP], ids=["plain", "mapped"])
+def test_clipped_entries_are_the_same_whether_they_were_kept_or_not(order, row_map, monkeypatch):
+    """Else entries of other rows would decide, by their number, how this row is rounded."""
+    rng = np.random.default_rng(0)
+    X = np.array(rng.uniform(LOW, HIGH, size=(9_000, D)), order=order)
+    X[::400] = rng.standard_cauchy((len(X[::400]), D)) * HIGH
+    bounds, found = RowBounds(1.9, 0.5, row_map=row_map, scaling=SCALING), []
+    for one_in in (1, 64, 10**9):
+        monkeypatch.setattr(bounded_rows, "_ONE_IN", one_in)
+        block = loaded(RawBlock(X, np.zeros(len(X))), bounds)
+        found.append((block.rows(), block.norms, block.combine(np.ones(len(X)))))
+    for other in found[1:]:
+        for ours, theirs in zip(other, found[0], strict=True):
+            np.testing.assert_array_equal(ours, theirs)
 
 
 def test_rows_themselves_are_not_changed():

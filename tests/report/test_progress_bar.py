@@ -201,8 +201,3 @@ def test_a_fit_that_fails_leaves_the_line_to_others(shown, monkeypatch):
 def test_nothing_is_shown_without_a_terminal(run, capsys):
     run()
     assert capsys.readouterr() == ("", "")
-
-
-def test_joblib_prints_instead_if_it_is_asked_to(shown):
-    assert "Done" in (said := shown(small_audit, verbose=10))
-    assert "] 8 of 8" not in said

@@ -1,7 +1,5 @@
 """What is particular to AdaSSP."""
 
-import warnings
-
 import numpy as np
 import pytest
 from sklearn.linear_model import Ridge
@@ -33,11 +31,8 @@ def fitted(epsilon, solver="adassp", seed=0, **options):
     return DPLinearRegression(epsilon=epsilon, solver=solver, **settings | options).fit(*data())
 
 
-@pytest.fixture(autouse=True)
-def _seeds_are_meant():
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield
+# Seeds are meant.
+pytestmark = pytest.mark.filterwarnings("ignore")
 
 
 @pytest.mark.parametrize("precondition", [None, "auto"])

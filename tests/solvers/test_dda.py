@@ -10,10 +10,10 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 from tasks_for_solvers import TASKS, D, N
+from tasks_for_solvers import solve as solved
 
-from skdp.privacy import Adjacency, PrivateOracle, SeededNoise
+from skdp.privacy import Adjacency, SeededNoise
 from skdp.privacy.accounting import Ledger, gdp
-from skdp.privacy.rows import DenseRows
 from skdp.problem import Problem, RowBounds, Sites
 from skdp.problem.losses import Hinge, Logistic
 from skdp.problem.penalties import L1, L2
@@ -57,13 +57,7 @@ def record(solver, task=TASK, epsilon=1.0, problem=None, seed=0):
 
 
 def solve(solver, problem, X, y, epsilon=1e12, seed=1):
-    oracle = PrivateOracle(
-        DenseRows(X, y),
-        Ledger(epsilon, DELTA),
-        Adjacency.REPLACE_ONE,
-        SeededNoise(np.random.default_rng(0)),
-    )
-    return solver.solve(problem, oracle.for_problem(problem), np.random.default_rng(seed)).w
+    return solved(solver, problem, X, y, epsilon, public_seed=seed)[0].w
 
 
 @every_variant

@@ -36,7 +36,6 @@ NOT_TUNED = {
     "solvers/preconditioning/iterative_whitening.py": {"_LONGER"},  # rounding
     "solvers/preconditioning/target_mean.py": {"_NONE", "_RATES"},  # underflow of exp
     "solvers/preconditioning/whitening.py": {"_MOST_FEATURES"},  # size
-    "solvers/descent_rules.py": {"OF_RULES"},  # ranges of hyperparameters
     "solvers/regression_offset.py": {"_ROUNDING"},
     "solvers/schedules.py": {"_SMALLEST_RATIO", "_UNIT_ROUNDOFF"},  # rounding
     # Size; grids of a search; a value that is hardly there; a known moment; a descent to its end.

@@ -6,12 +6,10 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from scipy.special import expit, softmax
+from tasks_for_solvers import solve
 
 from skdp import DPSVMClassifier
 from skdp.estimators import choose
-from skdp.privacy import Adjacency, PrivateOracle, SeededNoise
-from skdp.privacy.accounting import Ledger
-from skdp.privacy.rows import SparseRows
 from skdp.problem import Problem, RowBounds, RowMap
 from skdp.problem.losses import Hinge, Logistic, Softmax, SquaredHinge
 from skdp.problem.penalties import L2
@@ -37,13 +35,6 @@ def problem(k=K, **changes):
     return replace(Problem(loss, N, D, RowBounds(1.0, 0.1), sparse=True), **changes)
 
 
-def run(solver, task, X, y, epsilon=1.0, seed=0):
-    ledger = Ledger(epsilon, 1e-5)
-    noise = SeededNoise(np.random.default_rng(seed))
-    oracle = PrivateOracle(SparseRows(X, y), ledger, Adjacency.REPLACE_ONE, noise)
-    return solver.solve(task, oracle.for_problem(task), np.random.default_rng(1)).w, ledger
-
-
 def accuracy(w, X, y):
     scores = X @ w[:-1] + 0.1 * w[-1]
     return np.mean((scores > 0 if scores.ndim == 1 else scores.argmax(axis=1)) == y)
@@ -52,12 +43,12 @@ def accuracy(w, X, y):
 @pytest.mark.parametrize("k", [2, 3])
 def test_noise_stays_below_the_threshold_and_signal_does_not(k):
     X, y = text(k)
-    w, _ = run(DualAveraging(), problem(k), X, y, epsilon=4.0)
+    w = solve(DualAveraging(), problem(k), X, y, epsilon=4.0)[0].w
     used = w[:D] != 0 if k == 2 else (w[:D] != 0).any(axis=1)
     telling = np.zeros(D, dtype=bool)
     telling[: 10 * k] = True
     assert used[telling].mean() > 0.9
-    plain, _ = run(DualAveraging(threshold=0.0), problem(k), X, y, epsilon=4.0)
+    plain = solve(DualAveraging(threshold=0.0), problem(k), X, y, epsilon=4.0)[0].w
     noisy = [np.linalg.norm(v[:D][~telling]) / np.linalg.norm(v[:D][telling]) for v in (w, plain)]
     assert noisy[0] < 0.6 * noisy[1]
 
@@ -66,7 +57,7 @@ def test_the_threshold_makes_text_of_many_features_learnable_from_less():
     X, y = text(2)
     rates = [
         [
-            accuracy(run(DualAveraging(threshold=c), problem(2), X, y, 0.1, s)[0], X, y)
+            accuracy(solve(DualAveraging(threshold=c), problem(2), X, y, 0.1, s)[0].w, X, y)
             for s in range(5)
         ]
         for c in (0.0, 1.0)
@@ -88,7 +79,7 @@ def test_clipping_does_not_make_a_rare_class_of_text_rarer(share):
     found = []
     warm = replace(task, initial=start + 1e-9)
     for asked in (task, warm, replace(task, sparse=False)):
-        w, _ = run(DualAveraging(steps=20), asked, X, y, epsilon=4.0)
+        w = solve(DualAveraging(steps=20), asked, X, y, epsilon=4.0)[0].w
         found.append(np.mean(expit(X @ w[:-1] + constant * w[-1])))
     rare, *rarer = (min(p, 1 - p) for p in found)
     # No word tells the class, so the frequency is all there is to be found.
@@ -102,7 +93,7 @@ def test_the_opening_makes_several_classes_learnable_from_less():
     X, y = text(10)
     task = problem(10)
     rates = [
-        [accuracy(run(solver, task, X, y, 0.3, s)[0], X, y) for s in range(3)]
+        [accuracy(solve(solver, task, X, y, 0.3, s)[0].w, X, y) for s in range(3)]
         for solver in (DualAveraging(opening=0.0), DualAveraging())
     ]
     assert np.mean(rates[1]) > np.mean(rates[0]) + 0.03
@@ -111,7 +102,7 @@ def test_the_opening_makes_several_classes_learnable_from_less():
 def test_one_step_without_noise_is_a_step_along_the_clipped_gradient():
     X, y = text(2)
     task = problem(2)
-    w, _ = run(DualAveraging(steps=1, clip=0.2, threshold=0.0), task, X, y, epsilon=1e9)
+    w = solve(DualAveraging(steps=1, clip=0.2, threshold=0.0), task, X, y, epsilon=1e9)[0].w
     rows = np.hstack([X.toarray(), np.full((N, 1), 0.1)])
     gradient = rows.T @ np.clip(expit(np.zeros(N)) - y, -0.2, 0.2) / N
     cosine = -(w @ gradient) / np.linalg.norm(w) / np.linalg.norm(gradient)
@@ -132,7 +123,7 @@ def test_the_opening_is_the_direction_of_the_first_gradient(shift, weights):
     task = replace(task, initial=start)
     # Nearly all of it opens, and the one step that is left is far too short to matter.
     solver = DualAveraging(steps=1, clip=1e-12, opening=0.999, threshold=0.0)
-    moved = (run(solver, task, X, y, epsilon=1e9)[0] - start)[:D]
+    moved = (solve(solver, task, X, y, epsilon=1e9)[0].w - start)[:D]
     r = np.eye(K)[y] - softmax(0.1 * start[-1])
     r *= np.take(weights or np.ones(K), y)[:, None]
     gradient = (X.toarray() - shift).T @ r
@@ -143,7 +134,7 @@ def test_the_opening_is_the_direction_of_the_first_gradient(shift, weights):
 
 def test_the_opening_costs_its_share_at_the_price_of_one_sided_rows():
     X, y = text()
-    _, ledger = run(DualAveraging(opening=0.25), problem(), X, y)
+    *_, ledger = solve(DualAveraging(opening=0.25), problem(), X, y)
     first, *others = ledger.receipt()
     assert (first.query, {event.query for event in others}) == ("row_means", {"gradient"})
     assert (first.sensitivity / first.noise_scale) ** 2 == pytest.approx(0.25 * ledger.limit)
@@ -161,7 +152,7 @@ def test_there_is_no_opening_where_it_would_not_be_the_first_gradient(change):
         task = replace(task, n_features=5, bounds=RowBounds(1.0, 0.1, row_map=rotated))
     if change == "started":
         task = replace(task, initial=np.ones(task.shape))
-    _, ledger = run(DualAveraging(), task, X, y)
+    *_, ledger = solve(DualAveraging(), task, X, y)
     assert {event.query for event in ledger.receipt()} == {"gradient"}
 
 
@@ -201,7 +192,7 @@ def test_margins_at_a_huge_budget_have_the_optimum_of_gradient_descent(loss):
     task = problem(2, loss=loss, n_samples=300, n_features=5, sparse=False, penalty=L2(0.1))
 
     def objective(solver):
-        w = run(solver, task, sp.csr_array(X), y, epsilon=1e4)[0]
+        w = solve(solver, task, sp.csr_array(X), y, epsilon=1e4)[0].w
         scores = X @ w[:-1] + 0.1 * w[-1]
         return np.mean(loss.value(y, scores)) + 0.05 * w[:-1] @ w[:-1]
 
@@ -218,11 +209,11 @@ def test_the_default_takes_short_steps_where_few_features_go_together():
     scores = X @ np.tile([1.0, -1.0], 5)
     y = (scores + 0.3 * scores.std() * rng.normal(size=len(X)) > 0).astype(float)
     task = Problem(Logistic(), *X.shape, RowBounds(1.0, 0.1))
-    w, ledger = run(DualAveraging(), task, sp.csr_array(X), y)
-    assert accuracy(w, X, y) > 0.8
+    solution, _, ledger = solve(DualAveraging(), task, sp.csr_array(X), y)
+    assert accuracy(solution.w, X, y) > 0.8
     assert [event.count for event in ledger.receipt()] == [100]
 
 
 def test_the_default_takes_ten_steps_for_text():
-    _, ledger = run(DualAveraging(), problem(2), *text(2))
+    *_, ledger = solve(DualAveraging(), problem(2), *text(2))
     assert [event.count for event in ledger.receipt()] == [10]

@@ -45,7 +45,7 @@ def test_steps_go_along_the_growth_of_the_sum(momentum):
     solver = FTRL(batches=3, clip=0.2, reach=0.02, momentum=momentum, average=0.0)
     plan = solver.plan(problem, 1.0)
     opening = StreamOpening(problem, plan, Adjacency.REPLACE_ONE, Spend(1.0))
-    learner = solver.learner(problem, plan, opening.deviation, None, PUBLIC_RNG)
+    learner = solver.learner(problem, plan, opening.deviation, None)
     # Noise in the weights has the length ``reach`` for rows of norm 1; these have sqrt(2). A part
     # of the noise is that of sampling, in units of the clip, which is 0.5 by default.
     sampling = 0.3 * 0.5 / 0.2 * np.sqrt(N / (D + 1))
@@ -73,8 +73,8 @@ def test_the_mean_forgets_the_first_iterates():
     problem = TASKS["logistic"].problem
     solver = FTRL(batches=2, average=4.0)
     plan = solver.plan(problem, 1.0)
-    plain = FTRL(batches=2, average=0.0).learner(problem, plan, 1.0, None, PUBLIC_RNG)
-    mean = solver.learner(problem, plan, 1.0, None, PUBLIC_RNG)
+    plain = FTRL(batches=2, average=0.0).learner(problem, plan, 1.0, None)
+    mean = solver.learner(problem, plan, 1.0, None)
     iterates, rng = [], np.random.default_rng(0)
     for _ in range(2):
         answer = rng.normal(size=problem.shape)

@@ -7,28 +7,16 @@ import pytest
 from scipy.optimize import brentq
 from scipy.special import expit
 from sklearn.base import clone
+from tasks_for_solvers import solve
 
 from skdp import DPLogisticRegression
-from skdp.privacy import Adjacency, PrivateOracle, SeededNoise
-from skdp.privacy.accounting import Ledger
-from skdp.privacy.rows import DenseRows
 from skdp.problem import Problem, RowBounds, TargetBounds
 from skdp.problem.losses import Hinge, Logistic, Squared
 from skdp.problem.penalties import L1, L2
 from skdp.solvers import GD, schedules
 from skdp.testing import record_fit, replay_fit
 
-DELTA = 1e-5
 NO_NOISE = 1e12
-
-
-def solve(solver, problem, X, y, epsilon=1.0, seed=0):
-    """The solution, and the events that were charged for it."""
-    ledger = Ledger(epsilon, DELTA)
-    noise = SeededNoise(np.random.default_rng(seed))
-    oracle = PrivateOracle(DenseRows(X, y), ledger, Adjacency.REPLACE_ONE, noise)
-    public_rng = np.random.default_rng(0)
-    return solver.solve(problem, oracle.for_problem(problem), public_rng), ledger.receipt()
 
 
 def small_problem(loss, n=40, d=2):
@@ -40,15 +28,8 @@ def small_problem(loss, n=40, d=2):
     return Problem(loss, n, d, RowBounds(1.0, 0.0, target)), X, y
 
 
-def test_number_of_gradients_is_the_number_of_steps():
-    problem, X, y = small_problem(Logistic())
-    solution, receipt = solve(GD(steps=7), problem, X, y)
-    assert solution.n_iter == 7
-    assert [(e.query, e.count) for e in receipt] == [("gradient", 7)]
-
-
-def prices(receipt):
-    return [(e.sensitivity / e.noise_scale) ** 2 for e in receipt for _ in range(e.count)]
+def prices(ledger):
+    return [(e.sensitivity / e.noise_scale) ** 2 for e in ledger.receipt() for _ in range(e.count)]
 
 
 @pytest.mark.parametrize(
@@ -64,28 +45,21 @@ def prices(receipt):
 )
 def test_schedule_shares_out_the_budget(given, shares):
     problem, X, y = small_problem(Logistic())
-    _, receipt = solve(GD(steps=6, **given), problem, X, y)
-    paid = prices(receipt)
+    *_, ledger = solve(GD(steps=6, **given), problem, X, y)
+    paid = prices(ledger)
     np.testing.assert_allclose(np.divide(paid, sum(paid)), shares / shares.sum(), rtol=1e-9)
 
 
 def test_shares_given_as_numbers_set_the_number_of_steps():
     problem, X, y = small_problem(Logistic())
     for schedule in ((1.0, 2.0, 5.0), [1.0, 2.0, 5.0]):
-        solution, receipt = solve(GD(schedule=schedule), problem, X, y)
+        solution, _, ledger = solve(GD(schedule=schedule), problem, X, y)
         assert solution.n_iter == 3
         np.testing.assert_allclose(
-            np.divide(prices(receipt), sum(prices(receipt))), [1 / 8, 2 / 8, 5 / 8]
+            np.divide(prices(ledger), sum(prices(ledger))), [1 / 8, 2 / 8, 5 / 8]
         )
-    whole, _ = solve(GD(schedule=(1, 1, 1)), problem, X, y)
+    whole, *_ = solve(GD(schedule=(1, 1, 1)), problem, X, y)
     np.testing.assert_array_equal(whole.w, solve(GD(steps=3), problem, X, y)[0].w)
-
-
-@pytest.mark.parametrize("clip", [0.1, 0.5, 3.0])
-def test_sensitivity_is_twice_the_clip_over_n(clip):
-    problem, X, y = small_problem(Squared())
-    _, (event,) = solve(GD(steps=5, clip=clip), problem, X, y)
-    assert event.sensitivity == pytest.approx(2 * clip / len(X), rel=1e-4)
 
 
 def test_clip_beyond_the_lipschitz_constant_changes_nothing():
@@ -113,7 +87,7 @@ def test_without_averaging_the_last_iterate_is_returned_and_with_it_a_mean():
         )[0].w
         for t in (7, 8, 9, 10)
     ]
-    averaged, _ = solve(GD(steps=10, average=0.4, **settings), problem, X, y, NO_NOISE)
+    averaged, *_ = solve(GD(steps=10, average=0.4, **settings), problem, X, y, NO_NOISE)
     np.testing.assert_allclose(averaged.w, np.mean(path, axis=0), rtol=1e-4)
 
 
@@ -130,7 +104,7 @@ def test_penalty_is_shrunk_with_the_clip(clip):
         return share * up + (1 - share) * down + clip * strength * w
 
     solver = GD(steps=2000, total_step_size=4000.0, clip=clip, momentum=0.9)
-    solution, _ = solve(solver, problem, np.ones((n, 1)), y, NO_NOISE)
+    solution, *_ = solve(solver, problem, np.ones((n, 1)), y, NO_NOISE)
     assert solution.w[0] == pytest.approx(brentq(slope, 0, 10), rel=1e-5)
 
 
@@ -140,7 +114,7 @@ def test_penalty_of_an_unbounded_loss_keeps_its_strength_where_nothing_is_clippe
     y = 0.2 * X[:, 0]
     problem = replace(problem, penalty=L2(0.05))
     solver = GD(steps=1000, total_step_size=2000.0, clip=clip, momentum=0.9)
-    w, _ = solve(solver, problem, X, y, NO_NOISE)
+    w, *_ = solve(solver, problem, X, y, NO_NOISE)
     ridge = np.linalg.solve(X.T @ X / len(X) + 0.05 * np.eye(2), X.T @ y / len(X))
     np.testing.assert_allclose(w.w, ridge, atol=5e-6)
 
@@ -148,7 +122,7 @@ def test_penalty_of_an_unbounded_loss_keeps_its_strength_where_nothing_is_clippe
 def test_strong_lasso_leaves_nothing():
     problem, X, y = small_problem(Logistic())
     problem = replace(problem, penalty=L1(10.0))
-    solution, _ = solve(GD(steps=50, average=0.0), problem, X, y)
+    solution, *_ = solve(GD(steps=50, average=0.0), problem, X, y)
     np.testing.assert_array_equal(solution.w, [0.0, 0.0])
 
 
@@ -157,8 +131,8 @@ def test_units_of_the_rows_do_not_matter():
     problem, X, y = small_problem(Logistic())
     unit = 2.0**-10
     small = replace(problem, bounds=RowBounds(unit))
-    w, _ = solve(GD(), problem, X, y)
-    v, _ = solve(GD(), small, unit * X, y)
+    w, *_ = solve(GD(), problem, X, y)
+    v, *_ = solve(GD(), small, unit * X, y)
     np.testing.assert_allclose(unit * v.w, w.w, rtol=1e-9)
 
 

@@ -2,10 +2,9 @@
 
 import numpy as np
 import pytest
+from tasks_for_solvers import solve
 
-from skdp.privacy import Adjacency, PrivateOracle, SeededNoise
 from skdp.privacy.accounting import Ledger
-from skdp.privacy.rows import DenseRows
 from skdp.problem import Problem, RowBounds, TargetBounds
 from skdp.problem.losses import Squared
 from skdp.solvers import GD, schedules
@@ -37,10 +36,7 @@ def solver(schedule):
 def excesses(schedule, repeats=60):
     found = []
     for seed in range(repeats):
-        noise = SeededNoise(np.random.default_rng(seed))
-        ledger = Ledger(EPSILON, DELTA)
-        oracle = PrivateOracle(DenseRows(X, X @ BEST), ledger, Adjacency.REPLACE_ONE, noise)
-        w = solver(schedule).solve(PROBLEM, oracle.for_problem(PROBLEM), None).w
+        w = solve(solver(schedule), PROBLEM, X, X @ BEST, EPSILON, seed)[0].w
         found.append(0.5 * HESSIAN @ (w - BEST) ** 2)
     return np.array(found)
 
@@ -83,7 +79,7 @@ def test_shares_by_the_influence_along_all_axes_are_the_best_of_all():
     kept = (1 - STEP * HESSIAN) ** (2 * np.arange(STEPS - 1, -1, -1)[:, None])
     influence = kept @ HESSIAN
     # The largest axis is forgotten within a step; a floor keeps shares positive.
-    best = predicted(schedules.from_influence(influence + 1e-30))
+    best = predicted(schedules.custom(np.sqrt(influence + 1e-30)))
     assert best <= predicted(schedules.exponential(STEPS, DECAY))
     rng = np.random.default_rng(0)
     for _ in range(50):

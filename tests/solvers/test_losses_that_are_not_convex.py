@@ -7,10 +7,8 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 from scipy.special import expit
+from tasks_for_solvers import solve
 
-from skdp.privacy import Adjacency, PrivateOracle, SeededNoise
-from skdp.privacy.accounting import Ledger
-from skdp.privacy.rows import DenseRows
 from skdp.problem import Problem, RowBounds, TargetBounds
 from skdp.problem.losses import Sigmoid, Tukey
 from skdp.problem.penalties import L2
@@ -54,11 +52,8 @@ class Task:
         return min(minimize(self.objective, w, method="BFGS").fun for w in starts)
 
     def solve(self, solver, epsilon):
-        ledger = Ledger(epsilon, 1e-5)
-        noise = SeededNoise(np.random.default_rng(3))
-        oracle = PrivateOracle(DenseRows(self.X, self.y), ledger, Adjacency.REPLACE_ONE, noise)
-        public_rng = np.random.default_rng(4)
-        return solver.solve(self.problem, oracle.for_problem(self.problem), public_rng).w
+        found, *_ = solve(solver, self.problem, self.X, self.y, epsilon, 3, public_seed=4)
+        return found.w
 
 
 def make_tasks():

@@ -1,7 +1,5 @@
 """What is particular to objective perturbation as a solver."""
 
-import warnings
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -16,11 +14,8 @@ from skdp.testing import exact_fit
 N, D = 4000, 5
 
 
-@pytest.fixture(autouse=True)
-def _seeds_are_meant():
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield
+# Seeds are meant.
+pytestmark = pytest.mark.filterwarnings("ignore")
 
 
 def data(n=N, seed=1):

@@ -22,11 +22,8 @@ AGAINST = np.array([[1.0, -0.5, 0.3, 0.2], [-0.7, 0.4, 0.8, -0.3]])
 HUGE = 1e9
 
 
-@pytest.fixture(autouse=True)
-def _seeds_are_meant():
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield
+# Seeds are meant.
+pytestmark = pytest.mark.filterwarnings("ignore")
 
 
 def rows(n=N, seed=0, size=1.0):

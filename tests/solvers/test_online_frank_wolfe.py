@@ -23,7 +23,6 @@ from skdp.problem.losses import Logistic, Squared
 from skdp.problem.penalties import L1, L2
 from skdp.solvers import FrankWolfe
 
-PUBLIC_RNG = np.random.default_rng(7)
 BALLS = [LpBall(0.8, 1.5), L2Ball(0.6), Box(-0.5, 0.4), L1Ball(1.0), Simplex(0.7)]
 every_ball = pytest.mark.parametrize("ball", BALLS, ids=lambda b: type(b).__name__)
 
@@ -66,7 +65,7 @@ class Exact:
 def models(solver, problem, X, y, before=None):
     """Every model of a stream without noise, and its learner."""
     plan = solver.plan(problem, 1.0)
-    learner = solver.learner(problem, plan, 0.0, before, PUBLIC_RNG)
+    learner = solver.learner(problem, plan, 0.0, before)
     answer, found = Exact(problem, plan, X, y), [learner.solution.w]
     for _ in range(plan.releases):
         learner.learn(answer(learner.request()))
@@ -148,7 +147,7 @@ def test_rows_of_a_batch_are_as_given_and_the_last_batch_is_shorter():
     problem = least_squares(L2Ball(1.0), n=103)
     solver = FrankWolfe(batch=10)
     plan = solver.plan(problem, 1.0)
-    learner = solver.learner(problem, plan, 1.0, None, PUBLIC_RNG)
+    learner = solver.learner(problem, plan, 1.0, None)
     sizes = []
     for _ in range(plan.releases):
         sizes.append(learner.request().rows)

@@ -6,11 +6,9 @@ import numpy as np
 import pytest
 from sklearn.linear_model import Lasso
 from sklearn.svm import SVC, LinearSVC
+from tasks_for_solvers import solve
 from test_every_solver import PRECISE
 
-from skdp.privacy import Adjacency, PrivateOracle, SeededNoise
-from skdp.privacy.accounting import Ledger
-from skdp.privacy.rows import DenseRows
 from skdp.problem import Problem, RowBounds, TargetBounds
 from skdp.problem.losses import Hinge, OneVsRest, Squared, SquaredHinge
 from skdp.problem.penalties import L1, L2
@@ -55,12 +53,6 @@ SMOOTH = {
 }
 
 
-def solution(solver, task, y):
-    ledger, noise = Ledger(1e12, 1e-5), SeededNoise(np.random.default_rng(0))
-    oracle = PrivateOracle(DenseRows(X, y), ledger, Adjacency.REPLACE_ONE, noise)
-    return solver.solve(task, oracle.for_problem(task), np.random.default_rng(0)).w
-
-
 def precise(option, task):
     """Settings as precise as in the battery; skips what the solver declines."""
     solver = PRECISE[option]
@@ -80,7 +72,7 @@ def precise(option, task):
 def test_smooth_losses(option, name):
     task, y, reference = SMOOTH[name]
     expected = reference()
-    found = solution(precise(option, task), task, y)
+    found = solve(precise(option, task), task, X, y, 1e12)[0].w
     np.testing.assert_allclose(found, expected, atol=2e-3 * np.abs(expected).max())
 
 
@@ -97,5 +89,5 @@ def test_the_hinge_in_objective(option):
         return np.maximum(0, 1 - margins).mean() + (w[:D] @ w[:D]) / (2 * N)
 
     best = objective(np.append(theirs.coef_, theirs.intercept_))
-    assert best <= objective(solution(solver, task, BINARY)) + 1e-6
-    assert objective(solution(solver, task, BINARY)) <= best * 1.01
+    assert best <= objective(solve(solver, task, X, BINARY, 1e12)[0].w) + 1e-6
+    assert objective(solve(solver, task, X, BINARY, 1e12)[0].w) <= best * 1.01

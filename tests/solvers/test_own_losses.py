@@ -5,10 +5,8 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
+from tasks_for_solvers import solve
 
-from skdp.privacy import Adjacency, PrivateOracle, SeededNoise
-from skdp.privacy.accounting import Ledger
-from skdp.privacy.rows import DenseRows
 from skdp.problem import Problem, RowBounds
 from skdp.problem.losses import Loss
 from skdp.solvers import SOLVERS
@@ -53,13 +51,8 @@ class Power(Loss):
 @pytest.mark.parametrize("option", ["gd", "ppm", "svrg", "spider", "accmd", "adaptive_gd"])
 def test_descent_does_not_overshoot_however_curved_the_loss(option, loss, epsilon):
     problem = Problem(loss, N, D, RowBounds(1.0))
-    oracle = PrivateOracle(
-        DenseRows(np.eye(D)[np.arange(N) % D], TARGETS),
-        Ledger(epsilon, 1e-6),
-        Adjacency.REPLACE_ONE,
-        SeededNoise(np.random.default_rng(0)),
-    )
-    w = SOLVERS[option]().solve(problem, oracle.for_problem(problem), np.random.default_rng(0)).w
+    X = np.eye(D)[np.arange(N) % D]
+    w = solve(SOLVERS[option](), problem, X, TARGETS, epsilon, delta=1e-6)[0].w
     excess = loss.value(TARGETS[:D], w).mean() / loss.value(TARGETS[:D], np.zeros(D)).mean()
     # Without the loss's curvature steps are up to 600 times too long.
     assert excess < 0.5

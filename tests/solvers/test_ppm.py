@@ -4,26 +4,16 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tasks_for_solvers import solve
 
-from skdp.privacy import Adjacency, PrivateOracle, SeededNoise
-from skdp.privacy.accounting import Ledger
-from skdp.privacy.rows import DenseRows
 from skdp.problem import Problem, RowBounds, TargetBounds
 from skdp.problem.constraints import L2Ball
 from skdp.problem.losses import Hinge, Huber, Logistic, Squared
 from skdp.problem.penalties import L2
 from skdp.solvers import PPM
 
-DELTA, N, D = 1e-5, 200, 3
+N, D = 200, 3
 NO_NOISE = 1e12
-
-
-def solve(solver, problem, X, y, epsilon=NO_NOISE, seed=0):
-    ledger = Ledger(epsilon, DELTA)
-    noise = SeededNoise(np.random.default_rng(seed))
-    oracle = PrivateOracle(DenseRows(X, y), ledger, Adjacency.REPLACE_ONE, noise)
-    solution = solver.solve(problem, oracle.for_problem(problem), np.random.default_rng(0))
-    return solution, ledger.receipt()
 
 
 def linear_task(loss, **extras):
@@ -62,7 +52,7 @@ def test_without_noise_each_stage_is_a_proximal_point(stages, momentum, penalty)
         momentum=momentum,
     )
     # The weighted mean keeps a share of about (steps to settle / 1000)^2 of the start.
-    np.testing.assert_allclose(solve(solver, problem, X, y)[0].w, expected, atol=2e-4)
+    np.testing.assert_allclose(solve(solver, problem, X, y, NO_NOISE)[0].w, expected, atol=2e-4)
 
 
 def test_iterates_stay_where_the_minimiser_of_the_model_can_be():
@@ -79,7 +69,11 @@ def test_ball_lies_around_the_place_where_the_penalty_alone_leads():
     problem, X, y = linear_task(Squared(), penalty=L2(5.0))
     problem = replace(problem, initial=np.full(D, 100.0))
     w = solve(
-        PPM(stages=3, steps=600, total_step_size=30.0, clip=5.0, momentum=0.0), problem, X, y
+        PPM(stages=3, steps=600, total_step_size=30.0, clip=5.0, momentum=0.0),
+        problem,
+        X,
+        y,
+        NO_NOISE,
     )[0].w
     ridge = np.linalg.solve(X.T @ X / N + 5.0 * np.eye(D), X.T @ y / N)
     np.testing.assert_allclose(w, ridge, atol=0.01)
@@ -88,16 +82,17 @@ def test_ball_lies_around_the_place_where_the_penalty_alone_leads():
 @pytest.mark.parametrize("steps", [10, 11, 15])
 def test_number_of_gradients_is_rounded_up_to_whole_stages(steps):
     problem, X, y = binary_task(Logistic())
-    solution, receipt = solve(PPM(stages=5, steps=steps), problem, X, y, 1.0)
+    solution, _, ledger = solve(PPM(stages=5, steps=steps), problem, X, y, 1.0)
     assert solution.n_iter == 5 * -(-steps // 5)
-    assert [(e.query, e.count) for e in receipt] == [("gradient", solution.n_iter)]
+    assert [(e.query, e.count) for e in ledger.receipt()] == [("gradient", solution.n_iter)]
 
 
 def test_one_budget_covers_all_steps_of_all_stages():
     problem, X, y = binary_task(Logistic())
     solver = PPM(stages=4, steps=40, clip=1.0)
-    _, (event,) = solve(solver, problem, X, y, 1.0)
-    mu = Ledger(1.0, DELTA).limit ** 0.5
+    *_, ledger = solve(solver, problem, X, y)
+    (event,) = ledger.receipt()
+    mu = ledger.limit**0.5
     # Twice the Lipschitz constant over n, times the root of the number of all steps, over mu.
     assert event.noise_scale == pytest.approx(2 / N * np.sqrt(40) / mu, rel=1e-4)
 
@@ -105,9 +100,9 @@ def test_one_budget_covers_all_steps_of_all_stages():
 def test_schedule_shares_the_budget_between_stages():
     problem, X, y = binary_task(Logistic())
     solver = PPM(stages=2, steps=20, schedule=(1.0, 3.0))
-    _, receipt = solve(solver, problem, X, y, 1.0)
-    prices = [(e.sensitivity / e.noise_scale) ** 2 for e in receipt]
-    assert [e.count for e in receipt] == [10, 10]
+    *_, ledger = solve(solver, problem, X, y, 1.0)
+    prices = [(e.sensitivity / e.noise_scale) ** 2 for e in ledger.receipt()]
+    assert [e.count for e in ledger.receipt()] == [10, 10]
     assert prices[1] == pytest.approx(3 * prices[0])
 
 
@@ -123,7 +118,11 @@ def test_smooth_or_not_the_loss_comes_close_to_its_minimum(loss):
         return loss.value(y, X @ w).mean() + problem.penalty.value(w)
 
     w = solve(
-        PPM(stages=5, steps=1500, total_step_size=400.0, clip=2.0, momentum=0.5), problem, X, y
+        PPM(stages=5, steps=1500, total_step_size=400.0, clip=2.0, momentum=0.5),
+        problem,
+        X,
+        y,
+        NO_NOISE,
     )[0].w
     # Subgradient descent with steps that vanish, its best iterate, as a reference.
     v, best = np.zeros(D), objective(np.zeros(D))

@@ -9,12 +9,10 @@ from by_night import by_night
 from scipy.special import expit, softmax
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
+from tasks_for_solvers import asked
 
 import skdp
 from skdp import DPLogisticRegression, DPSVMClassifier
-from skdp.privacy import Adjacency, PrivateOracle, SeededNoise
-from skdp.privacy.accounting import Ledger
-from skdp.privacy.rows import DenseRows
 from skdp.problem import Problem, RowBounds, RowMap
 from skdp.problem.losses import Logistic
 from skdp.problem.penalties import L2
@@ -32,13 +30,10 @@ PROBLEM = Problem(Logistic(), N, D, RowBounds(1.0, 0.3), penalty=L2(1 / (100 * N
 
 
 def solve(solver, *, epsilon=1e9, prepared=True):
-    ledger = Ledger(epsilon, 1e-6)
-    noise = SeededNoise(np.random.default_rng(1))
-    oracle = PrivateOracle(DenseRows(X, Y), ledger, Adjacency.REPLACE_ONE, noise)
+    oracle, ledger = asked(PROBLEM, X, Y, epsilon, 1, delta=1e-6)
     problem = PROBLEM
     if prepared:
-        public_rng = np.random.default_rng(0)
-        problem = Whitening(full=True).prepare(problem, oracle.for_problem(problem), public_rng)
+        problem = Whitening(full=True).prepare(problem, oracle, np.random.default_rng(0))
     solution = solver.solve(problem, oracle.for_problem(problem), np.random.default_rng(0))
     coef, intercept = problem.in_user_coordinates(solution.w.reshape(-1, 1))
     return X @ coef[:, 0] + intercept, ledger
@@ -62,11 +57,8 @@ def test_its_steps_learn_all_directions_at_one_pace():
 
 def test_a_strong_ridge_does_not_make_it_unstable():
     strong = replace(PROBLEM, penalty=L2(100.0))
-    oracle = PrivateOracle(
-        DenseRows(X, Y), Ledger(1e9, 1e-6), Adjacency.REPLACE_ONE,
-        SeededNoise(np.random.default_rng(1)),
-    )  # fmt: skip
-    w = PreconditionedGD(steps=200).solve(strong, oracle.for_problem(strong), None).w
+    oracle, _ = asked(strong, X, Y, 1e9, 1, delta=1e-6)
+    w = PreconditionedGD(steps=200).solve(strong, oracle, None).w
     assert np.linalg.norm(w[:D]) < 0.1
 
 
@@ -109,11 +101,9 @@ def test_moments_of_which_noise_leaves_nothing_ask_for_all_steps():
     """Noisy moments of a single direction are negative, and so zero, in half of all fits."""
     row_map = RowMap(np.ones(D), None, np.zeros(D), 1.0, moments=np.zeros(D))
     bounds = replace(PROBLEM.bounds, row_map=row_map)
-    ledger = Ledger(1.0, 1e-6)
-    noise = SeededNoise(np.random.default_rng(1))
-    oracle = PrivateOracle(DenseRows(X, Y), ledger, Adjacency.REPLACE_ONE, noise)
     lost = replace(PROBLEM, bounds=bounds)
-    solution = PreconditionedGD().solve(lost, oracle.for_problem(lost), np.random.default_rng(0))
+    oracle, _ = asked(lost, X, Y, 1.0, 1, delta=1e-6)
+    solution = PreconditionedGD().solve(lost, oracle, np.random.default_rng(0))
     assert solution.n_iter == 24
     assert np.isfinite(solution.w).all()
 

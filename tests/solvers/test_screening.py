@@ -67,18 +67,6 @@ def test_finds_and_fits_the_features_that_matter():
     assert explained(w, fresh, targets) > explained(np.append(TRUTH, 0.0), fresh, targets) - 0.05
 
 
-@pytest.mark.parametrize("solver", [Screening(), Screening(k=3), Screening(k=5, rounds=3)])
-@pytest.mark.parametrize("feature_bound", [BOUND, None], ids=["bound", "no bound"])
-@pytest.mark.parametrize("epsilon", [1e-3, 1.0, 100.0])
-def test_spends_what_it_was_given_and_no_more(solver, feature_bound, epsilon):
-    X, y = rows(n=500)
-    w, ledger = run(problem(feature_bound, n=500), X, y, epsilon, solver)
-    assert 0.999 * ledger.limit <= ledger.total <= ledger.limit
-    assert np.isfinite(w).all()
-    if solver.k is not None:
-        assert np.count_nonzero(w[:D]) <= solver.k
-
-
 @pytest.mark.parametrize("feature_bound", [BOUND, None], ids=["bound", "no bound"])
 @pytest.mark.parametrize("intercept", [0.0, 0.3])
 def test_replays_bitwise_without_rows(feature_bound, intercept):

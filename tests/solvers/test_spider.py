@@ -5,17 +5,15 @@ from math import inf, log, sqrt
 
 import numpy as np
 import pytest
-from tasks_for_solvers import make_problem, solve
+from tasks_for_solvers import asked, make_problem, solve
 
-from skdp.privacy import Adjacency, PrivateOracle, SeededNoise
-from skdp.privacy.accounting import Ledger
-from skdp.privacy.rows import DenseRows
+from skdp.privacy import Adjacency
 from skdp.problem.constraints import L2Ball
 from skdp.problem.losses import Squared
 from skdp.problem.penalties import L2
 from skdp.solvers import Spider
 
-DELTA, N, D = 1e-5, 2000, 3
+N, D = 2000, 3
 PUBLIC_RNG = np.random.default_rng(0)
 
 
@@ -82,9 +80,8 @@ def test_a_round_ends_as_soon_as_its_target_is_met():
 @pytest.mark.parametrize("adjacency", Adjacency)
 def test_what_a_round_leaves_is_spent_later(adjacency):
     problem, X, y = make_problem()
-    ledger = Ledger(1.0, DELTA)
-    oracle = PrivateOracle(DenseRows(X, y), ledger, adjacency, SeededNoise(PUBLIC_RNG))
-    solution = Spider().solve(problem, oracle.for_problem(problem), PUBLIC_RNG)
+    oracle, ledger = asked(problem, X, y, adjacency=adjacency)
+    solution = Spider().solve(problem, oracle, PUBLIC_RNG)
     assert ledger.total == pytest.approx(ledger.limit, rel=1e-9)
     assert solution.n_iter == 100
     assert ledger.receipt()[-1].query == "gradient"

@@ -5,20 +5,15 @@ from math import exp, sqrt
 
 import numpy as np
 import pytest
+from tasks_for_solvers import solve
 
 from skdp.estimators import choose
-from skdp.privacy import Adjacency, SeededNoise
-from skdp.privacy.accounting import Ledger
-from skdp.privacy.rows import DenseRows
 from skdp.problem import Problem, RowBounds, RowMap, TargetBounds
 from skdp.problem.losses import Huber, Squared
 from skdp.problem.penalties import L2
 from skdp.solvers import TrackedGD
-from skdp.testing import RecordingOracle, Transcript
 
-DELTA = 1e-5
 N, D = 5000, 3
-PUBLIC_RNG = np.random.default_rng(0)
 
 
 def white_problem(loss=None, **fields):
@@ -29,15 +24,6 @@ def white_problem(loss=None, **fields):
     row_map = RowMap(np.ones(D), None, np.zeros(D), 3.0)
     bounds = RowBounds(3.0, 0.0, TargetBounds(-1.0, 1.0), row_map)
     return Problem(loss or Squared(), N, D, bounds, **fields), X, y
-
-
-def solve(solver, problem, X, y, epsilon=1.0, seed=0):
-    """The solution, and all that was asked on the way."""
-    transcript, ledger = Transcript(), Ledger(epsilon, DELTA)
-    noise = SeededNoise(np.random.default_rng(seed))
-    oracle = RecordingOracle(DenseRows(X, y), ledger, Adjacency.REPLACE_ONE, noise, transcript)
-    solution = solver.solve(problem, oracle.for_problem(problem), PUBLIC_RNG)
-    return solution.w, transcript.entries, ledger
 
 
 def clips(entries):
@@ -58,14 +44,14 @@ def test_is_chosen_for_regression_in_conditioned_coordinates():
 
 @pytest.mark.parametrize("loss", [Squared(), Huber(0.5)], ids=str)
 def test_learns_both_losses(loss):
-    w, _, _ = solve(TrackedGD(), *white_problem(loss))
+    w = solve(TrackedGD(), *white_problem(loss))[0].w
     np.testing.assert_allclose(w, [0.2, -0.1, 0.05], atol=0.01)
 
 
 @pytest.mark.nightly
 def test_a_huge_budget_gives_the_ridge_solution():
     problem, X, y = white_problem(penalty=L2(0.3))
-    w, _, _ = solve(TrackedGD(), problem, X, y, epsilon=1e6)
+    w = solve(TrackedGD(), problem, X, y, epsilon=1e6)[0].w
     exact = np.linalg.solve(X.T @ X / N + 0.3 * np.eye(D), X.T @ y / N)
     np.testing.assert_allclose(w, exact, atol=1e-4)
 
@@ -156,7 +142,7 @@ def test_directions_of_little_variance_are_learned_in_the_users_coordinates():
     y = X @ [0.2, 0.5]
     bounds = RowBounds(sqrt(3), 0.0, TargetBounds(-1.0, 1.0))
     problem = Problem(Squared(), N, 2, bounds)
-    w, _, _ = solve(TrackedGD(steps=200), problem, X, y, epsilon=1e6)
+    w = solve(TrackedGD(steps=200), problem, X, y, epsilon=1e6)[0].w
     np.testing.assert_allclose(w, [0.2, 0.5], rtol=0.02)
 
 
@@ -170,11 +156,11 @@ def test_at_huge_budgets_rows_longer_than_released_moments_say_make_no_step_unst
     y = X @ [0.2, -0.1, 0.05, 0.002] + 0.05 * rng.normal(size=N)
     row_map = RowMap(np.ones(4), None, np.zeros(4), 30.0, 1.8, np.append(np.ones(3), 0.5))
     problem = Problem(Squared(), N, 4, RowBounds(30.0, 0.0, TargetBounds(-1.0, 1.0), row_map))
-    w, entries, _ = solve(TrackedGD(), problem, X, y, epsilon=256.0)
+    solution, entries, _ = solve(TrackedGD(), problem, X, y, epsilon=256.0)
     exact = np.linalg.lstsq(X, y, rcond=None)[0]
     sizes = np.abs(y - X @ exact) * np.linalg.norm(X, axis=1)
     assert clips(entries)[0][-1] < 2 * np.quantile(sizes, 0.997)
-    assert np.mean((X @ (w - exact)) ** 2) < 1e-6
+    assert np.mean((X @ (solution.w - exact)) ** 2) < 1e-6
 
 
 def test_what_noise_hides_is_held_to_a_constant_model_wherever_descent_begins():
@@ -189,6 +175,6 @@ def test_what_noise_hides_is_held_to_a_constant_model_wherever_descent_begins():
         np.ones(3), matrix, -constant, 3.0, 1.9, np.array([1.0, 1.0, 1.0, 0.5]), np.full(4, 0.9)
     )
     problem = Problem(Squared(), N, 4, RowBounds(3.0, 0.0, TargetBounds(-1.0, 1.0), row_map))
-    w, _, _ = solve(TrackedGD(whole=0.9), problem, X, y, epsilon=256.0)
+    w = solve(TrackedGD(whole=0.9), problem, X, y, epsilon=256.0)[0].w
     scores = (X @ matrix + constant) @ w
     assert scores.mean() == pytest.approx(0.9, abs=0.01)

@@ -78,15 +78,27 @@ class Policy(Hyperparameters, ABC):
             Whether users are all there already, and do not come one after the other.
         """
 
-    @abstractmethod
-    def start(self, problem: BanditProblem) -> tuple[Rule, Any]:
-        """The rule before anything is known, and an empty memory.
+    def turns(self, problem: BanditProblem) -> int:
+        """Users in a row that each arm is given before anything is known; by default one.
 
         Parameters
         ----------
         problem : BanditProblem
             Public facts.
         """
+        del problem
+        return 1
+
+    @final
+    def start(self, problem: BanditProblem) -> Rule:
+        """The rule before anything is known: every arm in turn.
+
+        Parameters
+        ----------
+        problem : BanditProblem
+            Public facts.
+        """
+        return RoundRobin(zero_weights(problem), self.turns(problem))
 
     def go_on(self, problem: BanditProblem, rule: Rule, memory: Any, seen: int) -> tuple[Rule, Any]:
         """The rule and the memory at the start of an epoch, from those at the end of the last.
@@ -106,7 +118,7 @@ class Policy(Hyperparameters, ABC):
             Number of users before the epoch.
         """
         del rule, memory, seen
-        return self.start(problem)
+        return self.start(problem), None
 
     @abstractmethod
     def learn(self, problem: BanditProblem, ask: Ask, seen: int, memory: Any) -> tuple[Rule, Any]:
@@ -121,7 +133,7 @@ class Policy(Hyperparameters, ABC):
         seen : int
             Number of users of the epoch so far.
         memory : object
-            As it was returned before.
+            As it was returned before; None at first.
         """
 
     @final
@@ -175,13 +187,31 @@ class _Average:
 
 @dataclass(frozen=True)
 class AveragingPolicy(Policy, ABC):
-    """A base of policies that fit each growing block anew and act greedily on the average."""
+    """A base of policies that fit each growing block anew and act greedily on the average.
+
+    Parameters
+    ----------
+    clip : float
+        Bound on the derivative of the loss of a row, for rewards mapped to [-1, 1].
+    growth : float, default=2.0
+        Factor by which blocks grow, in [1.001, 1e6].
+    """
+
+    releases: ClassVar[Literal["gradients", "selections"]]
+
+    clip: float = 0.5
+    growth: float = 2.0
 
     @final
-    def start(self, problem: BanditProblem) -> tuple[Rule, Any]:
-        """Every arm in turn."""
-        w = zero_weights(problem)
-        return RoundRobin(w), _Average(w)
+    def plan(self, problem: BanditProblem, *, at_once: bool = False) -> Plan:
+        """Answers at the ends of growing blocks, or over all users."""
+        ends = growing_blocks(problem, self.growth, at_once=at_once)
+        rounds = tuple(self.rounds(problem, int(n)) for n in np.diff((0, *ends)))
+        return Plan(self.releases, ends, self.calculus, self.clip, rounds)
+
+    @abstractmethod
+    def rounds(self, problem: BanditProblem, n: int) -> int:
+        """Number of answers about a block of n users."""
 
     @final
     def go_on(self, problem: BanditProblem, rule: Rule, memory: Any, seen: int) -> tuple[Rule, Any]:
@@ -193,6 +223,7 @@ class AveragingPolicy(Policy, ABC):
     @final
     def learn(self, problem: BanditProblem, ask: Ask, seen: int, memory: Any) -> tuple[Rule, Any]:
         """Fit the block, average, act greedily."""
+        memory = memory or _Average(zero_weights(problem))
         size = seen - memory.seen
         w, total = self._fitted(problem, ask, size), memory.weight + float(size) ** 2
         w = memory.w + (w - memory.w) * (float(size) ** 2 / total)
@@ -206,10 +237,9 @@ class AveragingPolicy(Policy, ABC):
 def toward(w: np.ndarray, vertices: np.ndarray, radius: float, steps: np.ndarray) -> np.ndarray:
     """Weights (K, p) moved by steps (K,), from 0 to 1, towards vertices of the l1 ball.
 
-    Of vertices (K,), j < p is coordinate j, p + j is minus it, and -1 is to stay.
+    Of vertices (K,), j < p is coordinate j, and p + j is minus it.
     """
     K, p = w.shape
-    steps = np.where(vertices < 0, 0.0, steps)
     out = w * (1 - steps)[:, np.newaxis]
     # One index is faster than two.
     entries = np.arange(0, K * p, p) + vertices % p

@@ -12,8 +12,8 @@ from sklearn.utils._param_validation import Interval
 
 from ...privacy.bandit_sessions.bandit_plans import ArmMoments, Plan
 from ...problem.bandit_problem import BanditProblem
-from .base import GROWTH, Ask, Policy, growing_blocks, zero_weights
-from .choices import Greedy, RoundRobin, Rule, Thompson
+from .base import GROWTH, Ask, Policy, growing_blocks
+from .choices import Greedy, Rule, Thompson
 
 # Variance of the noise of a mapped reward that the uncertainty of weights is computed with.
 _REWARD_VARIANCE = 0.09
@@ -69,10 +69,6 @@ class BlocksPolicy(Policy):
         ends = growing_blocks(problem, self.growth, at_once=at_once, first=int(told))
         return Plan("moments", ends, self.calculus)
 
-    def start(self, problem: BanditProblem) -> tuple[Rule, Any]:
-        """Every arm in turn."""
-        return RoundRobin(zero_weights(problem)), _Epochs()
-
     def go_on(self, problem: BanditProblem, rule: Rule, memory: Any, seen: int) -> tuple[Rule, Any]:
         """Go on acting as before, and add up moments with those of the epochs before."""
         if memory is not None:
@@ -85,6 +81,7 @@ class BlocksPolicy(Policy):
     def learn(self, problem: BanditProblem, ask: Ask, seen: int, memory: Any) -> tuple[Rule, Any]:
         """Ridge regression from noisy moments."""
         del seen
+        memory = memory or _Epochs()
         moments = memory.added(ask())
         w, factors = _posterior(moments)
         if problem.logistic:

@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import sqrt
 from numbers import Integral
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
-from ...privacy.bandit_sessions.bandit_plans import Plan
 from ...problem.bandit_problem import BanditProblem
-from .base import GROWTH, POSITIVE, Ask, AveragingPolicy, growing_blocks, zero_weights
+from .base import GROWTH, POSITIVE, Ask, AveragingPolicy, zero_weights
 
 _MOMENTUM = 0.9
 _FARTHEST = 4000.0
@@ -32,29 +31,28 @@ class GDPolicy(AveragingPolicy):
 
     Parameters
     ----------
-    steps : int, default=50
-        Gradients a block.
     clip : float, default=0.1
         Bound on the derivative of the loss of a row, for rewards mapped to [-1, 1].
     growth : float, default=2.0
         Factor by which blocks grow, in [1.001, 1e6].
+    steps : int, default=50
+        Gradients a block.
     """
 
+    releases: ClassVar[Literal["gradients", "selections"]] = "gradients"
     hyperparameters: ClassVar[dict[str, list[Any]]] = {
-        "steps": [Interval(Integral, 1, None, closed="left")],
         "clip": [POSITIVE],
         "growth": [GROWTH],
+        "steps": [Interval(Integral, 1, None, closed="left")],
     }
 
-    steps: int = 50
     clip: float = 0.1
-    growth: float = 2.0
+    steps: int = 50
 
-    def plan(self, problem: BanditProblem, *, at_once: bool = False) -> Plan:
-        """Gradients at the ends of growing blocks, or over all users."""
-        ends = growing_blocks(problem, self.growth, at_once=at_once)
-        answers = (self.steps,) * len(ends)
-        return Plan("gradients", ends, self.calculus, self.clip, answers)
+    def rounds(self, problem: BanditProblem, n: int) -> int:
+        """Number of steps, the same for any block."""
+        del problem, n
+        return self.steps
 
     def _fitted(self, problem: BanditProblem, ask: Ask, size: int) -> np.ndarray:
         reach = size * sqrt(self.amount(problem) / (problem.n_arms * problem.n_rows)) / self.clip

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import inf, sqrt
+from math import inf
 from numbers import Integral, Real
 from typing import Any, ClassVar, Literal
 
@@ -11,35 +11,35 @@ import numpy as np
 from sklearn.utils._param_validation import Interval
 
 from ...privacy.accounting.calculus import Calculus, ZeroConcentratedDP
-from ...privacy.bandit_sessions.bandit_plans import Plan
 from ...problem.bandit_problem import BanditProblem
-from ...problem.bounds import RowBounds
-from ...problem.constraints import L1Ball
+from ...problem.constraints import Constraint, L1Ball
+from ...solvers.frank_wolfe import FrankWolfe
 from ...solvers.streaming import StreamingSolver
-from .base import POSITIVE, Ask, Policy, toward, zero_weights
+from .base import POSITIVE, Ask, toward, zero_weights
 from .choices import Preselecting, RoundRobin, Rule
-from .ftrl import few_at_first, streams_plan
+from .ftrl import StreamPolicy
 
 
 @dataclass(frozen=True, eq=False)
 class _Memory:
-    """Weights now, before the last step of each arm, and when all had been forced."""
+    """Weights now, before the last step, and once all had been forced, and the solver's memory."""
 
     w: np.ndarray
     before: np.ndarray
-    first: np.ndarray
-    steps: np.ndarray
+    first: np.ndarray | None = None
+    streams: Any = None
 
 
 @dataclass(frozen=True)
-class HDBPolicy(Policy):
+class HDBPolicy(StreamPolicy):
     """Algorithm 3 of Han et al. (2022), at the noise that its privacy needs, for comparison.
 
     First every arm is given to ``forced`` users in turn. From then on a user gets, among the arms
     whose estimate at the end of that phase is within ``margin / 2`` of the best, the one with the
     best present estimate. All estimates take a step of online Frank-Wolfe after every user, with a
     synthetic row of zeros for arms that were not pulled, by a vertex that Gumbel noise chooses from
-    recursive gradients. Step sizes are ``1 / (i + 1)`` in an arm's own count of steps.
+    recursive gradients. Step sizes are ``1 / (i + 1)`` after i steps. (The paper's estimates of
+    other arms wait while an arm is forced.)
 
     A user's row is in the sums that all later choices look at, so that each of about T choices is
     paid for; :class:`~skdp.bandit.policies.SparsePolicy` learns the same models from a few choices
@@ -80,51 +80,34 @@ class HDBPolicy(Policy):
     margin: float | None = None
     solver: Any = None
 
-    def check(self, problem: BanditProblem) -> None:
-        """The horizon has to leave room for the forced users."""
-        super().check(problem)
-        if self._forced(problem) * problem.n_arms > problem.horizon:
-            raise ValueError(
-                "HDBPolicy needs no more forced users an arm than horizon / n_arms, got "
-                f"forced={self._forced(problem)} with a horizon of {problem.horizon} and "
-                f"{problem.n_arms} arms."
-            )
+    def learns_by(self, problem: BanditProblem) -> StreamingSolver:
+        """The given solver, or the steps of the paper, whose plan is that of all arms."""
+        del problem
+        own = FrankWolfe(batch=1, stream_clip=self.stream_clip, noise="gumbel")
+        return own if self.solver is None else self.solver
 
-    def plan(self, problem: BanditProblem, *, at_once: bool = False) -> Plan:
-        """A vertex for every arm after every user, also of a log, or what the solver asks."""
-        del at_once
-        forced = self._forced(problem)
-        if self.solver is not None:
-            # Entries are in [-1, 1], so that no row is scaled.
-            bounds = RowBounds(sqrt(problem.n_rows), feature_bound=1.0)
-            return streams_plan(problem, self.solver, forced, bounds, L1Ball(self.radius))
-        ends = range(1, problem.horizon + 1)
-        return Plan("steps", ends, self.calculus, self.stream_clip, forced=forced)
+    def constraint(self) -> Constraint:
+        """The l1 ball."""
+        return L1Ball(self.radius)
 
-    def start(self, problem: BanditProblem) -> tuple[Rule, Any]:
-        """Every arm to its forced users in turn."""
-        w = zero_weights(problem)
-        steps = np.zeros(problem.n_arms, dtype=np.intp)
-        return RoundRobin(w, self._forced(problem)), _Memory(w, w, w, steps)
+    def turns(self, problem: BanditProblem) -> int:
+        """Users given to each arm at first."""
+        return super().turns(problem) if self.forced is None else self.forced
 
     def learn(self, problem: BanditProblem, ask: Ask, seen: int, memory: Any) -> tuple[Rule, Any]:
-        """One step of every arm whose turn it is, or the weights that the solver has released."""
-        last, forced = memory, self._forced(problem) * problem.n_arms
-        if self.solver is not None:
-            w, before, steps = ask(), last.w, last.steps
+        """One step of every arm, or the weights that the solver has released."""
+        last = memory or _Memory(*[zero_weights(problem)] * 2)
+        each, streams = self.turns(problem), None
+        forced = each * problem.n_arms
+        if self.solver is None:
+            # As the solver would take it, of all arms at once.
+            steps = np.full(problem.n_arms, 1 / seen)
+            w = toward(last.w, ask(last.w, last.before), self.radius, steps)
         else:
-            vertices = ask(last.w, last.before)
-            w = toward(last.w, vertices, self.radius, 1 / (last.steps + 1))
-            stepped = vertices >= 0
-            before = last.w
-            if not stepped.all():
-                before = np.where(stepped[:, np.newaxis], last.w, last.before)
-            steps = last.steps + stepped
-        now = _Memory(w, before, w if seen <= forced else last.first, steps)
+            w, streams = self.stepped(problem, ask, last.streams)
         if seen < forced:
-            return RoundRobin(w, self._forced(problem)), now
+            return RoundRobin(w, each), _Memory(w, last.w, streams=streams)
+        # The first that are released after that: a solver's batches end where they do.
+        first = w if last.first is None else last.first
         margin = inf if self.margin is None else self.margin / 2
-        return Preselecting(w, now.first, margin), now
-
-    def _forced(self, problem: BanditProblem) -> int:
-        return few_at_first(problem) if self.forced is None else self.forced
+        return Preselecting(w, first, margin), _Memory(w, last.w, first, streams)

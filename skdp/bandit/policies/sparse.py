@@ -9,9 +9,8 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from ...privacy.accounting.calculus import Calculus, ZeroConcentratedDP
-from ...privacy.bandit_sessions.bandit_plans import Plan
 from ...problem.bandit_problem import BanditProblem
-from .base import GROWTH, POSITIVE, Ask, AveragingPolicy, growing_blocks, toward, zero_weights
+from .base import GROWTH, POSITIVE, Ask, AveragingPolicy, toward, zero_weights
 
 _MOST_ROUNDS = 40
 
@@ -28,39 +27,32 @@ class SparsePolicy(AveragingPolicy):
 
     Parameters
     ----------
-    radius : float, default=1.0
-        Radius of the l1 ball, for mapped rewards and entries in [-1, 1].
     clip : float, default=0.5
         Bound on the derivative of the loss of a row, for rewards mapped to [-1, 1].
     growth : float, default=2.0
         Factor by which blocks grow, in [1.001, 1e6].
+    radius : float, default=1.0
+        Radius of the l1 ball, for mapped rewards and entries in [-1, 1].
     """
 
     calculus: ClassVar[Calculus] = ZeroConcentratedDP()
     contexts: ClassVar[Literal["norm", "entries"]] = "entries"
+    releases: ClassVar[Literal["gradients", "selections"]] = "selections"
     hyperparameters: ClassVar[dict[str, list[Any]]] = {
-        "radius": [POSITIVE],
         "clip": [POSITIVE],
         "growth": [GROWTH],
+        "radius": [POSITIVE],
     }
 
     radius: float = 1.0
-    clip: float = 0.5
-    growth: float = 2.0
-
-    def plan(self, problem: BanditProblem, *, at_once: bool = False) -> Plan:
-        """Selections at the ends of growing blocks, or over all users."""
-        ends = growing_blocks(problem, self.growth, at_once=at_once)
-        rounds = tuple(self._rounds(problem, int(n)) for n in np.diff((0, *ends)))
-        return Plan("vertices", ends, self.calculus, self.clip, rounds)
 
     def _fitted(self, problem: BanditProblem, ask: Ask, size: int) -> np.ndarray:
         w = zero_weights(problem)
-        for t in range(self._rounds(problem, size)):
+        for t in range(self.rounds(problem, size)):
             w = toward(w, ask(w), self.radius, np.full(len(w), 2 / (t + 2)))
         return w
 
-    def _rounds(self, problem: BanditProblem, n: int) -> int:
+    def rounds(self, problem: BanditProblem, n: int) -> int:
         """Number of rounds that leaves the noise below the largest score to be told apart."""
         rho = self.amount(problem) / 2
         told = n / (8 * problem.n_arms * self.clip * log(2 * problem.n_rows))

@@ -177,10 +177,7 @@ def metrics_for(
         raise ValueError(
             f"evaluate needs metrics that suit {kind}, {', '.join(suited)}; got "
             f"{', '.join(map(shown, others[:3]))}."
-            + (
-                " Probabilities need a model with predict_proba."
-                if n_classes and not scores
-                else ""
-            )
+            + " Probabilities need a model with predict_proba."
+            * bool(n_classes and not scores)
         )
     return tuple(dict.fromkeys(listed))

@@ -7,13 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain, pairwise
 from math import inf, sqrt
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
-from ...problem.problem import Problem
 from ..accounting.calculus import Calculus
 from ..queries.moments import packed, unpacked
 
@@ -25,38 +23,35 @@ class Plan:
     It is public. The session takes care that no more than this is answered.
     """
 
-    #: What is released: moments of all users so far; gradients, or vertices of the l1 ball, of the
-    #: users of a block at points that the policy chooses; a vertex for every arm from running sums
-    #: of recursive gradients; or the weights that a streaming solver has learned for each arm.
-    releases: Literal["moments", "gradients", "vertices", "steps", "streams"]
+    #: What is released of each arm: moments of all users so far; the gradient of the loss over the
+    #: users of a block, or the vertex of the l1 ball that it selects, at points that the policy
+    #: chooses; and the running sum of gradients over all users so far, each at the point of its
+    #: block, or for a step the vertex that it selects.
+    releases: Literal["moments", "gradients", "selections", "sums", "steps"]
     #: Numbers of users after which something is released, increasing; the last is the horizon T.
     ends: Sequence[int]
     #: How the ledger adds up charges.
     calculus: Calculus
-    #: Bound on the derivative of the loss of a user, or on the recursive one of ``'steps'``.
+    #: Bound on the derivative of the loss of a user; for ``'sums'`` on the vector that the user
+    #: adds, in units of the longest row. Of recursive derivatives it bounds the whole.
     clip: float = 1.0
-    #: Number of answers at each end, one unless they are gradients or vertices; by default one.
+    #: Number of answers at each end, one unless they are about a block; by default one.
     answers: tuple[int, ...] = ()
-    #: The first ``n_arms * forced`` users belong to the arms in turn, ``forced`` to each, and only
-    #: the arm whose turn it is takes steps. From then on every arm takes a step at every user.
-    forced: int = 0
-    #: For ``'streams'``: what learns the weights of an arm, from its users and synthetic rows, and
-    #: the problem of one arm over bounded rows, of as many rows as an arm takes steps.
-    solver: Any = None
-    problem: Problem | None = None
+    #: How the Gaussian noise of running sums is correlated.
+    mechanism: str = "toeplitz"
 
     def __post_init__(self) -> None:
-        answers = self.answers or (1,) * len(self.ends)
-        ends, increasing = self.ends, all(a < b for a, b in pairwise(chain((0,), self.ends)))
-        if not (ends and increasing and len(answers) == len(ends) and min(answers) >= 1):
+        ends, answers = self.ends, self.answers or (1,) * len(self.ends)
+        increasing = len(ends) and np.diff(ends, prepend=0).min() >= 1
+        if not (increasing and len(answers) == len(ends) and min(answers) >= 1):
             raise ValueError(
                 "Plan of a bandit needs increasing ends and at least 1 answer at each of them, got "
                 f"{self.answers} for {ends}."
             )
-        # All else is charged once an end, and a step adds its user once.
-        if max(answers) > 1 and self.releases not in ("gradients", "vertices"):
+        # A running sum is charged once an end, and adds a user once.
+        if self.running and max(answers) > 1:
             raise ValueError(
-                "Plan of a bandit needs 1 answer at each end but of gradients and vertices, got "
+                "Plan of a bandit needs 1 answer at each end but of gradients and selections, got "
                 f"{self.answers} of {self.releases}."
             )
         if not 0 < self.clip < inf:
@@ -67,13 +62,15 @@ class Plan:
         # Sensitivities and noise in single precision would be rounded far below.
         object.__setattr__(self, "clip", float(self.clip))
 
-    def updates(self, n_arms: int) -> int:
-        """Most steps that an arm takes in all."""
-        return self.forced + max(0, self.ends[-1] - n_arms * self.forced)
+    @property
+    def running(self) -> bool:
+        """True if what is released is about all users so far, and not about those of a block."""
+        return self.releases in ("moments", "sums", "steps")
 
-    def turn(self, seen: int, n_arms: int) -> int | None:
-        """Arm whose turn it is after this many users; None once all arms take steps."""
-        return seen // self.forced if seen < n_arms * self.forced else None
+    @property
+    def chooses(self) -> bool:
+        """True if a vertex is chosen for each arm."""
+        return self.releases in ("selections", "steps")
 
 
 @dataclass(frozen=True, eq=False)

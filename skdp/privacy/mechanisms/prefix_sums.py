@@ -181,11 +181,6 @@ class PrefixNoise(SecretState):
         self._correlator: Correlator | None = mechanism.correlator(prod(shape))
 
     @property
-    def taken(self) -> int:
-        """Number of steps so far."""
-        return self._taken
-
-    @property
     def left(self) -> int:
         """Number of steps that may still be taken."""
         return self._mechanism.length - self._taken

@@ -18,6 +18,7 @@ from ..mechanisms.gumbel import GumbelMechanism
 from ..rounding import inflated, of_sum
 from ..rows.base import RowStore
 from ..rows.bounded_rows import BoundedBlock
+from ..rows.reading import reached
 
 # Squares of what is below the first are lost, and sums above the second overflow.
 LEAST_BOUND, LARGEST_SUM = 1e-140, 1e300
@@ -208,7 +209,7 @@ class PerturbedQuery(Query):
 
 def counted(values: np.ndarray, edges: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
     """Numbers of values, or their weights, between edges, below all and above all; floats."""
-    return tallied(np.searchsorted(edges, values, side="right"), edges.size + 1, weights)
+    return tallied(reached(edges, values), edges.size + 1, weights)
 
 
 def tallied(cells: np.ndarray, size: int, weights: np.ndarray | None) -> np.ndarray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import partial
 from math import sqrt
@@ -11,7 +12,7 @@ from typing import ClassVar
 import numpy as np
 import scipy.sparse as sp
 
-from ...problem.column_bounds import ColumnBounds
+from ...problem.column_bounds import ColumnBounds, long_rows
 from ..adjacency import Adjacency
 from ..rounding import of_sum
 from ..rows.base import RowStore
@@ -21,8 +22,15 @@ from .base import CountQuery, GaussianQuery, tallied
 # Entries vote for powers of 2 of their sizes, from the first to the second.
 LEAST_EXPONENT, LARGEST_EXPONENT = -50, 50
 EXPONENTS = LARGEST_EXPONENT - LEAST_EXPONENT + 1
-# Bits of the exponent of a double, and what is taken off them for the e of 2^(e-1) <= |x| < 2^e.
-_EXPONENT_BITS, _BIAS = 0x7FF, 1022
+# A double is a sign, the bits of its exponent, and a mantissa of so many bits, which is 0 for a
+# power of 2. What is taken off the exponent for the e of 2^(e-1) <= |x| < 2^e.
+_MANTISSA_BITS, _MANTISSA, _INFINITE, _BIAS = 52, (1 << 52) - 1, 0x7FF, 1022
+# Cell of a vote by sign and exponent, as a number that may be negative; the last is for none.
+# Subnormal numbers are below the least power all the same.
+_NO_VOTE = 2 * EXPONENTS
+_POWERS = np.clip(np.arange(_INFINITE + 1) - _BIAS, LEAST_EXPONENT, LARGEST_EXPONENT)
+_CELLS = np.concatenate([_POWERS, _POWERS + EXPONENTS]) - LEAST_EXPONENT
+_CELLS[[_INFINITE, 2 * _INFINITE + 1]] = _NO_VOTE
 _WEIGHT = sqrt(2.0)
 _OFFSET = 0.75
 # Weight of an entry that is missing: as long as the longest that is not.
@@ -62,23 +70,17 @@ class MagnitudeVotesQuery(_EntryCounts):
     columns: tuple[int, ...]
 
     def _of_block(self, block: RawBlock) -> np.ndarray:
-        rows, columns, values = entries_of(block.X, self.columns)
-        votes = np.isfinite(values)
-        votes &= values != 0
-        votes &= np.abs(values) != 1
-        # Those of subnormal numbers are too large, and below the least all the same.
-        exponents = ((values.view(np.int64) >> 52) & _EXPONENT_BITS) - _BIAS
-        np.clip(exponents, LEAST_EXPONENT, LARGEST_EXPONENT, out=exponents)
-        exponents += (2 * columns + (values < 0)) * EXPONENTS - LEAST_EXPONENT
-        size = 2 * EXPONENTS * len(self.columns)
-        # What does not vote counts in a cell of its own, which is left out.
-        cells = np.where(votes, exponents, size)
-        dense = votes.ndim == 2
-        entries = votes.sum(axis=1) if dense else np.bincount(rows[votes], minlength=len(block.y))
-        counted = divided_votes(entries, block.bounded_weights)
-        of_votes = np.broadcast_to(counted[rows], cells.shape).ravel()
-        out = tallied(cells.ravel(), size + 1, of_votes)
-        return out[:size].reshape(len(self.columns), 2, EXPONENTS)
+        (m, k), stored = (len(block.y), len(self.columns)), entries_of(block.X, self.columns)
+        cells = _cells_of_votes(stored.values)
+        lost = stored.rows_of(np.flatnonzero(cells == _NO_VOTE))
+        entries = stored.numbers(m) - np.bincount(lost, minlength=m)
+        of_rows = divided_votes(entries, block.bounded_weights)
+        stored.place(cells, _NO_VOTE + 1)
+        # Sums are exact: votes of one size may as well be counted.
+        alike = m > 0 and bool((of_rows == of_rows[0]).all())
+        out = tallied(cells.ravel(), k * (_NO_VOTE + 1), None if alike else stored.spread(of_rows))
+        out = out.reshape(k, _NO_VOTE + 1)[:, :_NO_VOTE].reshape(k, 2, EXPONENTS)
+        return out * of_rows[0] if alike else out
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,18 +114,35 @@ class ColumnCellsQuery(_EntryCounts):
 
     def _of_block(self, block: RawBlock) -> np.ndarray:
         m, k, v = self.cells, len(self.columns), block.bounded_weights
-        rows, columns, values = entries_of(block.X, self.columns)
-        step = (self.high - self.low) / m
-        places = np.floor((values - self.low[columns]) / step[columns])
-        cells = np.where(places < 0, m, np.where(places >= m, m + 1, places))
-        cells[values == 0] = m + 2
-        cells[np.isnan(values)] = m + 3
-        cells = cells.astype(np.intp) + (m + 4) * columns
-        weights = None if v is None else np.broadcast_to(v[rows], cells.shape).ravel()
-        out = tallied(cells.ravel(), k * (m + 4), weights).reshape(k, m + 4)
+        stored, step = entries_of(block.X, self.columns), (self.high - self.low) / self.cells
+        # Below comes first, and above behind the others.
+        zeros, first = np.flatnonzero(stored.values == 0), (m + 4) * np.arange(k)
+        for values, columns in stored.by_column(stored.values):
+            values -= self.low[columns]
+            values /= step[columns]
+            np.floor(np.clip(values, -1.0, m, out=values), out=values)
+            values += 1.0 + first[columns]
+        cells = stored.values.reshape(-1)
+        missing = np.flatnonzero(np.isnan(cells))
+        for cell, places in ((m + 3, missing), (m + 2, zeros)):
+            cells[places] = cell + first[stored.columns_of(places)]
+        weights = None if v is None else stored.spread(v)
+        out = tallied(cells.astype(np.intp), k * (m + 4), weights)
+        out = out.reshape(k, m + 4)[:, [*range(1, m + 1), 0, m + 1, m + 2, m + 3]]
         # What sparse rows do not store is zero.
         out[:, m + 2] += (len(block.y) if v is None else v.sum()) - out.sum(axis=1)
         return out
+
+
+def _cells_of_votes(values: np.ndarray) -> np.ndarray:
+    """Cell of each value by its sign and its power of 2, or ``_NO_VOTE``."""
+    bits = values.view(np.int64)
+    cells = _CELLS[bits >> _MANTISSA_BITS]
+    # 0, 1 and -1 are among the powers of 2, which are few unless there are codes.
+    powers = np.flatnonzero((bits & _MANTISSA) == 0)
+    sizes = np.abs(values.reshape(-1)[powers])
+    cells.reshape(-1)[powers[(sizes == 0) | (sizes == 1)]] = _NO_VOTE
+    return cells
 
 
 def divided_votes(entries: np.ndarray, weights: np.ndarray | None) -> np.ndarray:
@@ -137,22 +156,63 @@ def divided_votes(entries: np.ndarray, weights: np.ndarray | None) -> np.ndarray
     return np.floor((1.0 if weights is None else weights) * STEPS / root) / STEPS
 
 
-def entries_of(
-    X: np.ndarray | sp.csr_array | sp.csr_matrix, columns: tuple[int, ...]
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Row, place among ``columns`` and value of the entries of these, stored ones if X is sparse.
+@dataclass(frozen=True, eq=False, repr=False)
+class Entries:
+    """Entries of some columns of a few rows, all of dense rows or those that sparse ones store.
 
-    Values are in double precision, a table if rows are dense, to which rows, (n, 1), and places
-    broadcast.
+    Parameters
+    ----------
+    values : ndarray of shape (m, k) or (n,)
+        Their values in double precision, a copy; a table if rows are dense.
+    rows, columns : ndarray of int
+        Row of each, and its place among the columns; of shapes (m, 1) and (k,) for a table.
     """
+
+    values: np.ndarray
+    rows: np.ndarray
+    columns: np.ndarray
+
+    def by_column(self, of: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray | slice]]:
+        """Views of what there is of each entry, and the columns of these as an index."""
+        return long_rows(of) if of.ndim == 2 else iter([(of, self.columns)])
+
+    def place(self, cells: np.ndarray, each: int) -> np.ndarray:
+        """Cells of entries, of so many a column, moved to where those of their columns are."""
+        first = each * np.arange(self.columns.max(initial=0) + 1)
+        for own, columns in self.by_column(cells):
+            own += first[columns]
+        return cells
+
+    def rows_of(self, places: np.ndarray) -> np.ndarray:
+        """Rows of the entries in these places."""
+        return places // max(1, self.columns.size) if self.values.ndim == 2 else self.rows[places]
+
+    def columns_of(self, places: np.ndarray) -> np.ndarray:
+        """Columns of the entries in these places."""
+        return self.columns[places % self.columns.size if self.values.ndim == 2 else places]
+
+    def numbers(self, m: int) -> np.ndarray:
+        """Numbers of entries of m rows, (m,)."""
+        if self.values.ndim == 2:
+            return np.full(m, self.columns.size)
+        return np.bincount(self.rows, minlength=m)
+
+    def spread(self, of_rows: np.ndarray) -> np.ndarray:
+        """Numbers of rows, one for each entry."""
+        return np.broadcast_to(of_rows[self.rows], self.values.shape).ravel()
+
+
+def entries_of(X: np.ndarray | sp.csr_array | sp.csr_matrix, columns: tuple[int, ...]) -> Entries:
+    """The entries of these columns."""
     if isinstance(X, np.ndarray):
-        values = np.ascontiguousarray(X[:, list(columns)], dtype=np.float64)
-        return np.arange(len(X))[:, None], np.arange(len(columns)), values
+        some = X if columns == tuple(range(X.shape[1])) else X[:, list(columns)]
+        values = np.array(some, dtype=np.float64, order="C")
+        return Entries(values, np.arange(len(X))[:, None], np.arange(len(columns)))
     place = np.full(X.shape[1], -1)
     place[list(columns)] = np.arange(len(columns))
     rows, places = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr)), place[X.indices]
     asked = places >= 0
-    return rows[asked], places[asked], X.data[asked].astype(np.float64)
+    return Entries(X.data[asked].astype(np.float64), rows[asked], places[asked])
 
 
 @dataclass(frozen=True, eq=False)
@@ -190,10 +250,9 @@ class ColumnTreeQuery(_EntryCounts):
         (m, d), v = block.X.shape, block.bounded_weights
         weights, size = np.ones(m) if v is None else v, 4**self.levels + 1
         every = np.arange(d)
-        rows, features, values = entries_of(block.X, tuple(range(d)))
-        cells = self._cells(values, features) + size * features
-        of_entry = np.broadcast_to(weights[rows], cells.shape).ravel()
-        counts = tallied(cells.ravel(), d * size, of_entry).reshape(d, size)
+        stored = entries_of(block.X, tuple(range(d)))
+        cells = stored.place(self._cells(stored.values, stored.columns), size)
+        counts = tallied(cells.ravel(), d * size, stored.spread(weights)).reshape(d, size)
         # Zeros that sparse rows do not store are counted, not looked at.
         counts[every, self._cells(np.zeros(d), every)] += weights.sum() - counts.sum(axis=1)
         cut = counts[:, 1:]

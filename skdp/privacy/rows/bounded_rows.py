@@ -19,6 +19,8 @@ from .score_cache import ScoreCache, times_rows
 
 Rows: TypeAlias = np.ndarray | sp.csr_array | sp.csr_matrix
 Sparse = TypeVar("Sparse", sp.csr_array, sp.csc_array)
+# Places of entries that are too low, and too high, among some rows, one row behind the other.
+Clipped: TypeAlias = tuple[np.ndarray, np.ndarray]
 # A function that adds up something over the rows of a block.
 BlockKernel: TypeAlias = Callable[["BoundedBlock"], np.ndarray]
 
@@ -26,9 +28,7 @@ BlockKernel: TypeAlias = Callable[["BoundedBlock"], np.ndarray]
 _LARGEST_NORM = 1e150
 _LEAST_NORM = 1e-150
 LARGEST_SINGLE = 1e30  # What is kept in single precision is below that, far from its end.
-# Norms that rows are held to for which single precision is enough.
-LEAST_SINGLE, MOST_SINGLE = 1e-6, 1e15
-_LEAST_SQUARED = 1e-14  # Norm of a row whose squares count in single precision.
+_LEAST_SINGLE = 1e-30  # And what is above that is far from its other end.
 # Half a unit in the last place of 1, in double and in single precision.
 ROUNDING, SINGLE_ROUNDING = 2.0**-53, 2.0**-24
 LARGEST_LOSS = 1e-3  # Share of their bound by which rows may be taken for longer than they are.
@@ -38,15 +38,18 @@ LONGEST_CUT = 1 << 16  # Rows of a block. Threads wait for each other where they
 LONGEST_RUN = 1 << 13  # Rows added up by themselves; what rounding does to a sum grows with them.
 LONGEST_PIECE = 1 << 12  # Rows of a privacy unit that are added up by themselves.
 MANY_ROWS = 1 << 20  # Of a table of more rows little is kept for each.
-SINGLE_ROWS = 1 << 17  # In a table of more rows each is measured in single precision.
+SINGLE_ROWS = 1 << 17  # In a table of more rows each is measured under a map in single precision.
 STEPS = 2.0**26  # Of weights between 0 and 1.
 MOST_ROWS = LONGEST_RUN * 3 // 2
 # Entries that are brought to other coordinates, or sums of units held, at a time, so that they
 # stay in cache.
-PIECE_ENTRIES = 1 << 16
+PIECE_ENTRIES = 1 << 17
 LEAST_PIECE = 512  # Rows that are brought to other coordinates at a time are at least as many.
+_ONE_IN = 64  # Of so many entries one may be clipped for the places of those to be kept.
 # Kernels of linear algebra for fewer rows than this may depend on the memory between columns.
 _FEW_ROWS = 16
+# Numbers of entries with which rows are summed up faster each by itself than by linear algebra.
+_FAST_BY_ROW = range(32, 401)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -101,9 +104,10 @@ class RawBlock:
 
     Guarantees
     ----------
-    - Norms are those of the rows in double precision, up to rounding. Of rows that are measured in
-      single precision they are larger, by at most ``(d + 16) 2^-23`` of them and 2e-44, and
-      infinite beyond 1e38.
+    - Norms are those of the rows in double precision, up to rounding; of many rows they are kept in
+      single precision, larger by at most 2^-21 of them and 2e-44, and infinite beyond 1e38.
+    - Of rows that are measured under a map in single precision, neither the type nor the order of
+      X in memory changes them.
     """
 
     X: Rows
@@ -121,7 +125,7 @@ class RawBlock:
 
     @property
     def in_single(self) -> bool:
-        """True if rows are measured in single precision; public."""
+        """True if rows are measured in single precision under a map; public."""
         return self.of_rows > SINGLE_ROWS
 
     @property
@@ -153,33 +157,51 @@ class RawBlock:
     @cached_property
     def norms(self) -> np.ndarray:
         """Norms (l2) of the rows; inf where they are not finite."""
-        return self._measured(None)
+        return self._measured(None, [])
 
     def norms_on(self, scaling: ColumnScaling) -> np.ndarray:
         """Norms (l2) of the rows with features on another scale; the latest are kept."""
-        kept: tuple[ColumnScaling, np.ndarray] | None = vars(self).get("_norms_on")
-        if kept is None or kept[0] is not scaling:
-            # Those of the rows as they came are not asked for again, unless somebody does.
-            vars(self).pop("norms", None)
-            kept = vars(self)["_norms_on"] = scaling, self._measured(scaling)
-        return kept[1]
+        return self._on(scaling)[1]
 
-    def _measured(self, scaling: ColumnScaling | None) -> np.ndarray:
+    def clipped_on(self, scaling: ColumnScaling) -> list[Clipped | None]:
+        """Entries that another scale clips, of each piece of dense rows; kept with the norms."""
+        return self._on(scaling)[2]
+
+    def _on(self, scaling: ColumnScaling) -> tuple[ColumnScaling, np.ndarray, list[Clipped | None]]:
+        kept: tuple[ColumnScaling, np.ndarray, list[Clipped | None]] | None
+        kept = vars(self).get("_kept_on")
+        if kept is None or kept[0] is not scaling:
+            # Norms of the rows as they came are not asked for again, unless somebody does.
+            vars(self).pop("norms", None)
+            clipped: list[Clipped | None] = []
+            kept = vars(self)["_kept_on"] = scaling, self._measured(scaling, clipped), clipped
+        return kept
+
+    def _measured(self, scaling: ColumnScaling | None, clipped: list[Clipped | None]) -> np.ndarray:
+        """Norms (l2); what the scale clips of each piece of dense rows goes into the list."""
         X, room = self.X, Scratch()
-        with np.errstate(over="ignore", invalid="ignore"):
+        with np.errstate(all="ignore"):
             if not isinstance(X, np.ndarray):
                 norms = lengths_of(_in_double(X if scaling is None else on_scale(scaling, X)))
-            elif scaling is None and self.in_single:
-                norms = norms_in_single(X)
-            elif scaling is None and X.dtype == np.float64:
+            elif (
+                scaling is None
+                and X.dtype == np.float64
+                and (X.flags.c_contiguous or not self.in_single)
+            ):
                 norms = lengths_of(X)
             else:
-                # In one order: what is rounded up to single precision would show another.
-                brought: Callable[[Any], Any] = widened if scaling is None else scaling.apply
-                pieces = (brought(_along_rows(X[rows], room)) for rows in _pieces_of(X))
-                norms = np.concatenate([*map(lengths_of, pieces)] or [np.empty(0)])
+                norms = np.empty(len(X))
+                for rows in _pieces_of(X):
+                    # In one order: what is rounded to single precision would show another.
+                    part = _along_rows(X[rows], room)
+                    if scaling is not None:
+                        centred, part = scaling.centred(part), room.like(part, "held")
+                        scaling.held(centred, part)
+                        clipped.append(_clipped(centred, part))
+                        scaling.multiplied(part)
+                    norms[rows] = lengths_of(part)
         norms[np.isnan(norms)] = np.inf
-        return rounded_up(norms) if self.in_single else norms
+        return rounded_up(norms) if self.of_many else norms
 
     def over(self, X: Rows | None, **changes: Any) -> RawBlock:
         """A block with X, the same features as they came, in place of its own; None is without.
@@ -187,7 +209,7 @@ class RawBlock:
         Norms that have been asked for are those of both.
         """
         other: Any = replace(self, X=X, **changes)
-        vars(other).update({k: v for k, v in vars(self).items() if k in ("norms", "_norms_on")})
+        vars(other).update({k: v for k, v in vars(self).items() if k in ("norms", "_kept_on")})
         return other
 
     def cut_to(self, columns: tuple[int, ...]) -> RawBlock:
@@ -272,15 +294,19 @@ class BoundedBlock:
 
     def __init__(self, raw: RawBlock, bounds: RowBounds) -> None:
         self._scaling, limit = bounds.scaling, bounds.data_norm
-        if raw.in_single and not norms_fit_in_single(raw.X.shape[1], limit):
+        if raw.of_many and not _LEAST_SINGLE <= limit <= LARGEST_SINGLE:
             raw = replace(raw, of_rows=0)
         norms = widened(raw.norms if self._scaling is None else raw.norms_on(self._scaling))
         largest = norms.max(initial=0.0)
+        # The factor of the scale is left out where it is a part of the map.
+        dense = isinstance(raw.X, np.ndarray)
+        self._in_units = dense and bounds.map_in_units is not None
+        self._clipped = None if self._scaling is None else raw.clipped_on(self._scaling)
         self._X, self._limit, self._cache = raw.X, limit, ScoreCache()
         # True for rows whose place tells of others.
         self.apart = raw.shares is not None
         self.units, self.unit_pieces = raw.units, raw.pieces
-        self._scattered = isinstance(raw.X, np.ndarray) and not _fit_for_blas(raw.X)
+        self._scattered = dense and not _fit_for_blas(raw.X)
         self._huge: np.ndarray | None = None
         if largest > _LARGEST_NORM:
             self._huge = norms > _LARGEST_NORM
@@ -330,7 +356,7 @@ class BoundedBlock:
         """
         X = self._X
         if self._scaling is not None:
-            X = on_scale(self._scaling, X, scratch)
+            X = self._scaled(self._scaling, scratch)
         X = X if X.dtype == np.float64 else _in_double(X, scratch)
         if self._scattered and X is self._X:
             X = X.copy(order="K")
@@ -340,9 +366,29 @@ class BoundedBlock:
             X = _without_negatives(X)
         changes: dict[str, Any] = {} if scratch is None else {"_scratch": scratch}
         if X is not self._X:
-            changes |= {"_X": X, "_scaling": None, "_huge": None}
+            changes |= {"_X": X, "_scaling": None, "_huge": None, "_clipped": None}
             changes |= {"_scattered": False, "_signed": False}
         return self._copied(_origin=self, **changes) if changes else self
+
+    def _scaled(self, scaling: ColumnScaling, scratch: Scratch | None) -> Rows:
+        """A copy of the rows on the scale, or in their units, in double precision."""
+        X = self._X
+        if not isinstance(X, np.ndarray):
+            return on_scale(scaling, X)
+        out, pieces = (Scratch() if scratch is None else scratch).like(X, "block"), _pieces_of(X)
+        kept = self._clipped or [None] * len(pieces)
+        with np.errstate(all="ignore"):
+            for rows, clipped in zip(pieces, kept, strict=True):
+                part = out[rows]
+                np.copyto(part, X[rows])
+                scaling.centred(part)
+                if clipped is None:
+                    scaling.held(part, part)
+                else:
+                    _put(part, clipped, scaling.ends_in_units)
+                if not self._in_units:
+                    scaling.multiplied(part)
+        return out
 
     def over(self, X: Rows | None) -> Self:
         """A copy with X, the same rows as they came, in place of its own; None takes them out."""
@@ -353,7 +399,8 @@ class BoundedBlock:
 
     def taken(self, chosen: np.ndarray) -> Self:
         """A copy with these of its rows, by their positions in the block; maybe none."""
-        own, new = self.lengths.taken(chosen), {"_scattered": False, "_cache": ScoreCache()}
+        own = self.lengths.taken(chosen)
+        new = {"_scattered": False, "_cache": ScoreCache(), "_clipped": None}
         other = self._copied(apart=True, unit_pieces=None, lengths=own, **new)
         for name in self._of_rows:
             if (of_all := vars(other).get(name)) is not None:
@@ -444,7 +491,7 @@ class BoundedBlock:
         d, c = self._n_features, self.constant
         squares, last = np.zeros(d + bool(c)), np.zeros(d - 1 + bool(c))
         for V, roots in self._weighed_features():
-            squares[:d] += np.ones(len(V)) @ np.square(V)
+            squares[:d] += np.einsum("ij,ij->j", V, V)
             last += c * (roots @ V) if c else V[:, -1] @ V[:, :-1]
             if c:
                 squares[d] += c * c * (roots @ roots)
@@ -499,8 +546,9 @@ class BoundedBlock:
         privacy unit. Of rows that were drawn it tells who else was drawn, and of rows of units how
         many rows others have, and so each is summed up by itself.
         """
-        one_by_one = self.apart and isinstance(self._X, np.ndarray)
-        z = by_row(self._X, v) if one_by_one else self._X @ v
+        X = self._X
+        one_by_one = isinstance(X, np.ndarray) and (self.apart or _faster_by_row(X, v))
+        z = by_row(X, v) if one_by_one else X @ v
         return z if self._factor is None else times_rows(z, self._factor)
 
     def written_out(self, constant: float = 0.0) -> np.ndarray:
@@ -648,6 +696,11 @@ def by_row(X: np.ndarray, w: np.ndarray) -> np.ndarray:
     return np.asarray(np.einsum(terms, X, w, optimize=False))[:m]
 
 
+def _faster_by_row(X: np.ndarray, v: np.ndarray) -> bool:
+    """Tell whether dense rows are summed up no slower each by itself, by their shape and order."""
+    return v.ndim == 1 and X.shape[1] in _FAST_BY_ROW and X.flags.c_contiguous
+
+
 def with_constant(lengths: np.ndarray, constant: float, longest: float) -> np.ndarray:
     """Positive bounds on the norms of rows of these lengths, at most ``longest``, with a constant.
 
@@ -689,41 +742,6 @@ def lengths_of(X: Rows) -> np.ndarray:
     # row_norms does the same, but its checks of the array take as long again.
     both = _accompanied(X)
     return np.asarray(np.sqrt(np.einsum("ij,ij->i", both, both)))[: len(X)]
-
-
-def norms_fit_in_single(n_features: int, longest: float) -> bool:
-    """Tell whether norms in single precision are good enough for rows held to this norm; public."""
-    enough = (n_features + 8) * SINGLE_ROUNDING <= LARGEST_LOSS
-    return enough and LEAST_SINGLE <= longest <= MOST_SINGLE
-
-
-def norms_in_single(X: np.ndarray) -> np.ndarray:
-    r"""Bounds on the norms (l2) of dense rows from single precision, in double precision, (m,).
-
-    Guarantees
-    ----------
-    - They are no smaller than the norms, up to rounding in double precision. With ``u = 2^-24``
-      and norms from rounded entries, of which a square has passed through at most ``d + 4``
-      roundings and its root through one more, they are too small by at most ``(d / 2 + 4) u`` of
-      them. Of rows of norm 1e-14 or more, squares below the least normal number are together at
-      most ``1e-10 d`` of that of the norm, far less than the rest of the margin.
-    - Shorter rows, and those for whose squares single precision has no room, are measured in double
-      precision. Which these are is decided row by row, by the row alone.
-    - Neither the type nor the order of X in memory changes them: all rows are copied first. A row
-      that is not finite has an infinite bound, or none that is a number.
-    """
-    m, d = X.shape
-    norms, parts = np.empty(m), _pieces_of(X)
-    room = np.empty((max((rows.stop - rows.start for rows in parts), default=0), d), np.float32)
-    for rows in parts:
-        part, own = room[: rows.stop - rows.start], norms[rows]
-        np.copyto(part, X[rows], casting="same_kind")
-        own[:] = lengths_of(part)
-        own *= 1.0 + (d + 8) * SINGLE_ROUNDING
-        lost = np.flatnonzero(~((own >= _LEAST_SQUARED) & (own < np.inf)))
-        if lost.size:
-            own[lost] = lengths_of(_along_rows(X[rows][lost], Scratch()))
-    return norms
 
 
 def _accompanied(X: np.ndarray) -> np.ndarray:
@@ -769,6 +787,26 @@ def _pieces_of(X: np.ndarray) -> list[slice]:
 
 def _in_double(X: Rows, scratch: Scratch | None = None) -> Rows:
     return X if X.dtype == np.float64 else _copied_in_double(X, scratch)
+
+
+def _clipped(centred: np.ndarray, held: np.ndarray) -> Clipped | None:
+    """Places of the entries of a few rows that are below and above the ends they are held to.
+
+    None if they are many: to clip all takes less time, and less memory, than to keep these.
+    """
+    places = np.flatnonzero(held != centred)
+    if places.size * _ONE_IN > held.size:
+        return None
+    before, after = centred.reshape(-1)[places], held.reshape(-1)[places]
+    below, above = (places[some].astype(np.int32) for some in (before < after, before > after))
+    return below, above
+
+
+def _put(rows: np.ndarray, clipped: Clipped, ends: tuple[np.ndarray, np.ndarray]) -> None:
+    """Put the lower and the upper ends of columns in their places, in any order in memory."""
+    for places, end in zip(clipped, ends, strict=True):
+        at, columns = np.divmod(places, rows.shape[1])
+        rows[at, columns] = end[columns]
 
 
 def _along_rows(X: np.ndarray, scratch: Scratch) -> np.ndarray:

@@ -57,7 +57,7 @@ class MappedBlock(BoundedBlock):
     def __init__(self, raw: RawBlock, bounds: RowBounds, measured: Lengths | None = None) -> None:
         assert bounds.row_map is not None
         super().__init__(raw, bounds)
-        self._map = bounds.row_map
+        self._map = (bounds.map_in_units if self._in_units else None) or bounds.row_map
         self._dense = isinstance(raw.X, np.ndarray) or self._map.mixes
         self._longest = bounds.longest
         self._single = raw.in_single and not self.apart and fits_in_single(bounds)
@@ -84,7 +84,7 @@ class MappedBlock(BoundedBlock):
         if self._scratch is None:
             return self._map.apply(X)
         room = self._scratch.rows(len(X), self._map.n_features, "mapped")
-        return self._map.apply(X, partial(np.matmul, out=room))
+        return self._map.apply(X, partial(np.matmul, out=room), room)
 
     def _lengths_of(self, Z: np.ndarray) -> np.ndarray:
         lengths = widened(lengths_of(Z))
@@ -109,17 +109,23 @@ class MappedBlock(BoundedBlock):
         return np.concatenate(parts or [np.empty(0)])
 
     def _lengths_in_single(self) -> np.ndarray:
-        """These bounds, computed in single precision; the type and order of X do not matter."""
+        """These bounds, computed in single precision; the type and order of X do not matter.
+
+        In coordinates that are as long, and to each of which only the features from it on add.
+        """
         m, d = self._X.shape
-        matrix, shift = (a.astype(np.float32) for a in (self._map.jacobian(), self._map.shift))
-        lengths = np.empty(m)
+        matrix, shift = (a.astype(np.float32) for a in self._map.turned)
+        k, lengths = shift.size, np.empty(m)
+        columns = [slice(j, j + _COORDINATES) for j in range(0, k, _COORDINATES)]
+        parts = [(here, np.ascontiguousarray(matrix[here.start :, here])) for here in columns]
         with np.errstate(over="ignore", invalid="ignore"):
             few = max(LEAST_PIECE, PIECE_ENTRIES // d)
-            rows, mapped = (np.empty((min(m, few + 1), k), np.float32) for k in matrix.shape)
+            rows, mapped = (np.empty((min(m, few + 1), length), np.float32) for length in (d, k))
             for part in (slice(*ends) for ends in runs(m, few)):
                 X, Z = (room[: part.stop - part.start] for room in (rows, mapped))
                 np.copyto(X, self._X[part], casting="same_kind")
-                np.matmul(X, matrix, out=Z)
+                for here, part_of_matrix in parts:
+                    np.matmul(X[:, here.start :], part_of_matrix, out=Z[:, here])
                 if self._factor is not None:
                     times_each(Z, self._factor[part])
                 for entries, coordinates in long_rows(Z):
@@ -201,6 +207,8 @@ class MappedBlock(BoundedBlock):
         return self._map.n_features
 
 
+# Coordinates that features are added up to at a time.
+_COORDINATES = 16
 # Least length of a row that counts, in units of the shift that it may nearly cancel with.
 LEAST_LENGTH = 1e-4
 
@@ -218,13 +226,14 @@ def fits_in_single(bounds: RowBounds) -> bool:
     Guarantees
     ----------
     - Where it is true, lengths of ``f x B - s`` that are computed with ``u = 2^-24``, from rounded
-      x, B, f and s, are too small by less than the margin ``8 (d + 8) u l``, with l the longest
+      x, f and turned B and s, are too small by less than ``8 (d + 8) u l``, with l the longest
       length of any mapped row. An entry passes through at most ``d + 5`` roundings of what is
       added up, whose sizes are together at most l long, and squares and their sum add
       ``(k + 4) u / 2`` of a length, with ``k <= d + 1`` entries (Higham 2002, section 3.1).
       The rest of the margin, more than ``2^-20 l``, covers what is lost below the least normal
       number: of rows at most 1e-22 l, as no map makes their norm larger by more than ``l / 1e-15``,
-      and of products and squares at most ``1e-18 sqrt(d)``, where l is at least 1e-6.
+      and of products and squares at most ``1e-18 sqrt(d)``, where l is at least 1e-6. Where the
+      factor of a scale is a part of the map, entries are larger or smaller by at most 1e10.
     - The margin is at most a thousandth of the bound that mapped rows are scaled down to.
     """
     row_map, longest = bounds.row_map, bounds.longest

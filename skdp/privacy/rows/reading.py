@@ -25,6 +25,7 @@ T = TypeVar("T")
 # Whether entries that are not finite count as zero, in place of being refused.
 _zeroing: ContextVar[bool] = ContextVar("zeroing", default=False)
 
+_FEW_EDGES = 4  # Values are compared with each of so many.
 _SHAPE = r"\([\d, ]*\)"
 _BY = r"(?: by \w+)?"
 # Messages of scikit-learn that name shapes, types, columns and estimators, and nothing else.
@@ -112,15 +113,24 @@ def columns_of_table(X: Any) -> list[np.ndarray]:
     return columns
 
 
+def reached(edges: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Number of the sorted edges that each value reaches: all if it is not a number."""
+    if edges.size > _FEW_EDGES:
+        return np.searchsorted(edges, values, side="right")
+    # A search takes several times as long where values come in no order.
+    number = np.full(values.shape, edges.size)
+    for k in range(edges.size):
+        # As an array: with a number of its own numpy 1 compares in the type of the values, to which
+        # it rounds the edge, and a single row may decide in which type all of them are kept.
+        number -= values < edges[k : k + 1]
+    return number
+
+
 def places_among(known: np.ndarray, given: Any) -> np.ndarray | None:
     """Places of labels among the known ones, which are sorted; None if there are others."""
 
     def places() -> np.ndarray | None:
-        if known.size == 2:
-            # A search takes ten times as long as two comparisons.
-            first, second = (np.asarray(given) == label for label in known)
-            return second.astype(np.intp) if np.all(first | second) else None
-        code = np.minimum(np.searchsorted(known, given), known.size - 1)
+        code = np.maximum(reached(known, np.asarray(given)) - 1, 0)
         return code if np.all(known[code] == given) else None
 
     return attempted(places)

@@ -37,6 +37,11 @@ _ROOM, _LONG = 1 << 18, 1 << 13
 # Blocks for which that much is enough, with what is kept of each.
 _BLOCKS_IN_ROOM = 8
 
+# Once memory of 32 MB, the most that counts, has been freed, the allocator of glibc takes what is
+# smaller from the heap, and leaves it there. Else each array of a block was fresh memory from the
+# system, which took as long as what is computed with it, until something as large was freed.
+np.empty((1 << 22) - 1024)
+
 
 def total(parts: Iterable[np.ndarray]) -> np.ndarray:
     """The sum of at least one array, in pairs by their order. They are overwritten.

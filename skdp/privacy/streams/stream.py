@@ -7,8 +7,6 @@ from dataclasses import replace
 from math import ceil, sqrt
 from typing import TYPE_CHECKING, final
 
-import numpy as np
-
 from ...problem.problem import Problem
 from ...validation import shown
 from ..accounting.ledger import Budget, Ledger
@@ -49,8 +47,6 @@ class Stream(SecretState):
         Neighbouring relation: one row of the stream is replaced, or left out in its place.
     noise : SecretNoise
         Source of the noise.
-    public_rng : Generator
-        Public randomness.
     horizon : int or None
         Number of rows that the stream will have at most, if it is known.
     stated : callable, optional
@@ -93,7 +89,6 @@ class Stream(SecretState):
         ledger: Ledger,
         adjacency: Adjacency,
         noise: SecretNoise,
-        public_rng: np.random.Generator,
         horizon: int | None,
         stated: Callable[[int], Problem] | None = None,
         visits: Visits | None = None,
@@ -103,7 +98,7 @@ class Stream(SecretState):
                 f"Stream needs a horizon of at least 1 row or None, got {shown(horizon)}."
             )
         self._problem, self._solver, self._stated = problem, solver, stated
-        self._adjacency, self._public_rng = adjacency, public_rng
+        self._adjacency = adjacency
         self._visits, self._batch = visits or Visits(unit=PrivacyUnit.ROW), 0
         self._horizon, self.seen = horizon, 0
         self.receipts: list[tuple[int, Ledger]] = []
@@ -129,31 +124,30 @@ class Stream(SecretState):
             If reading rows has failed before.
         """
         call = rows if isinstance(rows, Call) else Call(rows)
-        n_samples, taken = call.n_samples, 0
+        n_samples = call.n_samples
         if self._horizon is not None and self.seen + n_samples > self._horizon:
             raise ValueError(
                 f"Stream needs no more rows than the {self._horizon} of its declared horizon, got "
                 f"{n_samples} more after {self.seen}. Nothing was read; open a new stream for "
                 "them, or declare a longer horizon."
             )
-        if n_samples > self._session.missing:
-            call = call.shuffled(self._session.noise)
-        while taken < n_samples:
-            if self.seen == self._end:
-                ledger = self.receipts[-1][1].anew()
-                self._open_part(self.seen, ledger, self._session.noise, self.learner)
-            # A session that has failed waits for no row, and refuses all of them.
-            more = max(0, min(self._session.missing, n_samples - taken))
-            part = call.part(taken, taken + more) if more else call
-            # Counted first: one that is interrupted must not have its rows passed in again.
-            self.seen += more
+        for part in call.pieces(self._room, self._session.noise):
+            # Counted first: one that is interrupted must not have its rows passed in again. A
+            # session that has failed waits for no row, and refuses all of them.
+            self.seen += part.n_samples if self._session.missing > 0 else 0
             self._session.read(self._visits.counted(part, self._batch))
-            taken += more
             if not self._session.missing:
                 self._batch += 1
                 self.learner.learn(self._session.release())
                 if self.seen < self._end:
                     self._session.ask(self.learner.request())
+
+    def _room(self) -> int:
+        """Number of rows until the batch is complete, the first of a new part if one has ended."""
+        if self.seen == self._end:
+            ledger = self.receipts[-1][1].anew()
+            self._open_part(self.seen, ledger, self._session.noise, self.learner)
+        return self._session.missing
 
     def _open_part(
         self, length: int, ledger: Ledger, noise: SecretNoise, before: Learner | None
@@ -171,6 +165,6 @@ class Stream(SecretState):
         session = StreamSession(opening, ledger, noise)
         self.receipts.append((length, ledger))
         of_part = problem, plan, opening.deviation
-        self.learner = self._solver.learner(*of_part, before, self._public_rng)
+        self.learner = self._solver.learner(*of_part, before)
         session.ask(self.learner.request())
         self._session, self._end = session, self.seen + length

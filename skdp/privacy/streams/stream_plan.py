@@ -25,6 +25,8 @@ class StreamPlan:
     #: correlated Gaussian noise, ``'gumbel'`` for a vertex of the feasible polytope chosen by
     #: Gumbel noise.
     mechanism: str = "blt"
+    #: Rows of a batch but the last; without it batches are as even as can be.
+    batch: int | None = None
 
     GUMBEL: ClassVar[str] = "gumbel"
 
@@ -34,6 +36,12 @@ class StreamPlan:
                 "StreamPlan needs at least 1 release and a positive finite clip, got "
                 f"{self.releases} and {self.clip}."
             )
+
+    def end(self, k: int, n_samples: int) -> int:
+        """Number of rows in the first k batches of a stream of so many."""
+        if self.batch is not None:
+            return min(k * self.batch, n_samples)
+        return n_samples * k // self.releases
 
     @property
     def chooses_vertices(self) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import replace
 from itertools import repeat
 from typing import Any, final
@@ -137,6 +137,17 @@ class Call:
         place[rank] = np.arange(self.n_samples)
         order = np.argsort(np.repeat(place, self._sizes), kind="stable")
         return self._with([self.labels[i] for i in rank], self._sizes[rank], self._taken(order))
+
+    def pieces(self, room: Callable[[], int], noise: SecretNoise) -> Iterator[Call]:
+        """The call in order, or in a random one if it is cut, in pieces that there is room for.
+
+        Each has a row at least: where there is room for none, whoever takes them has to refuse it.
+        """
+        call, start = self.shuffled(noise) if self.n_samples > room() else self, 0
+        while start < call.n_samples:
+            stop = min(call.n_samples, start + max(1, room()))
+            yield call.part(start, stop)
+            start = stop
 
     def part(self, start: int, stop: int) -> Call:
         """The persons, or rows without labels, ``start <= i < stop``, at least one."""

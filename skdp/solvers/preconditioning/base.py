@@ -69,7 +69,6 @@ class Preconditioner(ABC):
         known : bool
             Whether coordinates that were released earlier will be passed in.
         """
-        del problem, mu, known
         return True
 
     def resolves(self, problem: Problem, mu: float) -> bool:
@@ -82,7 +81,6 @@ class Preconditioner(ABC):
         mu : float
             As for ``acts``.
         """
-        del problem, mu
         return False
 
     def keeps(self, known: RowMap) -> bool:
@@ -93,7 +91,6 @@ class Preconditioner(ABC):
         known : RowMap
             As for ``prepare``.
         """
-        del known
         return False
 
     @final

@@ -74,18 +74,17 @@ def with_class_prior(problem: Problem, oracle: Oracle, *, balanced: bool) -> Pro
     counts = n / k + max(0.0, beyond) * away
     shares = np.maximum(counts, max(1.0, noise))
     shares /= shares.sum()
-    problem = replace(problem, class_shares=tuple(shares.tolist()))
-    weights = problem.class_weight
+    weights, w = problem.class_weight, problem.initial
     if balanced:
         raised = shares ** -(tuned.BALANCED_BY_WEIGHTS if _log_odds(problem) else 1.0)
         weights = tuple((raised / (shares @ raised)).tolist())
-        problem = replace(problem, class_weight=weights)
     # An earlier model knows better than the counts where to start.
-    if problem.initial is not None or not _in_log_odds(problem):
-        return problem
-    w = problem.start()
-    w[-1:] = _as_scores(np.log(shares * np.array(weights or 1.0))) / problem.bounds.intercept_value
-    return replace(problem, initial=w)
+    if w is None and _log_odds(problem) and min(weights or (1.0,)) > 0:
+        w = problem.start()
+        log_odds = _as_scores(np.log(shares * np.array(weights or 1.0)))
+        w[-1:] = log_odds / problem.bounds.intercept_value
+    known = tuple(shares.tolist())
+    return replace(problem, class_shares=known, class_weight=weights, initial=w)
 
 
 def asks_for_counts(problem: Problem, *, balanced: bool) -> bool:
@@ -98,7 +97,7 @@ def asks_for_counts(problem: Problem, *, balanced: bool) -> bool:
     balanced : bool
         Whether classes get weights.
     """
-    return balanced or _in_log_odds(problem)
+    return balanced or (_log_odds(problem) and _start_is_finite(problem))
 
 
 def curvatures_at_start(problem: Problem) -> np.ndarray:
@@ -175,10 +174,6 @@ def balancing_offset(problem: Problem) -> np.ndarray:
     if problem.class_weight is None or not _log_odds(problem):
         return np.zeros(problem.loss.n_scores)
     return (1 / tuned.BALANCED_BY_WEIGHTS - 1) * _as_scores(np.log(problem.class_weight))
-
-
-def _in_log_odds(problem: Problem) -> bool:
-    return _log_odds(problem) and _start_is_finite(problem)
 
 
 def _log_odds(problem: Problem) -> bool:

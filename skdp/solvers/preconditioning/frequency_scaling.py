@@ -52,7 +52,6 @@ class FrequencyScaling(Preconditioner):
         rng: np.random.Generator,
         known: RowMap | None,
     ) -> Problem:
-        del rng, known
         budget, d = oracle.budget, problem.n_features
         norm = problem.bounds.data_norm
         half = self.half

@@ -50,9 +50,6 @@ class IterativeWhitening(Preconditioner):
     iterations : int, default=3
         Most iterations. Later ones are left out, and cost nothing, if noise would drown them, or,
         but for quantiles, if all directions stand clearly out of the noise of one before.
-    row_clip : float, default=2.0
-        Rows longer than this many times the root of the effective dimension are scaled down to it
-        from the second iteration on; at the last one to more, as far as noise allows.
     least : float, default=100.0
         If the number of rows times mu is smaller, there are none and the problem stays as it is:
         noise would hide what there is to learn about the coordinates. Nor are there any if it is
@@ -64,7 +61,6 @@ class IterativeWhitening(Preconditioner):
 
     share: float = 0.4
     iterations: int = 3
-    row_clip: float = 2.0
     least: float = 100.0
     shrink: bool = False
 
@@ -81,7 +77,6 @@ class IterativeWhitening(Preconditioner):
         rng: np.random.Generator,
         known: RowMap | None,
     ) -> Problem:
-        del rng
         budget, bounds, p = oracle.budget, problem.bounds, problem.n_rows
         if known is None:
             if not self.acts(problem, budget.mu, known=False):
@@ -95,7 +90,7 @@ class IterativeWhitening(Preconditioner):
         current, sd, square, d = problem, 0.0, 0.0, problem.n_features
         for k, spend in enumerate(spends):
             if k > 0 or known is not None:
-                norm = self.row_clip * sqrt(effective)
+                norm = tuned.ROW_LENGTH * sqrt(effective)
                 # Noise grows with the square of the norm; eigenvalues are now 1 at most.
                 noise = half_edge(sd * (norm / current.row_norm) ** 2, p)
                 if noise > tuned.DROWNED_NOISE:

@@ -57,7 +57,6 @@ class Whitening(Preconditioner):
 
     def acts(self, problem: Problem, mu: float, *, known: bool) -> bool:
         """Tell whether noise would leave something to learn about the coordinates."""
-        del known
         mu_of_moments = sqrt(self.share) * mu
         return (
             self.full is not None
@@ -93,7 +92,6 @@ class Whitening(Preconditioner):
         rng: np.random.Generator,
         known: RowMap | None,
     ) -> Problem:
-        del rng
         if known is not None and self.keeps(known):
             # Rows may have changed since, and the longer ago the more.
             return mapped(problem, replace(known, blur=2 * known.blur))

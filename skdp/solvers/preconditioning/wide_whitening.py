@@ -60,7 +60,6 @@ class WideWhitening(Preconditioner):
 
     def acts(self, problem: Problem, mu: float, *, known: bool) -> bool:
         """Tell whether noise of the first moments is well below the squared norm of rows."""
-        del known
         k, first = min(problem.n_features, self.most_coordinates), self.share * _portions()[1]
         # Those of replace-one, under which the noise of moments is largest.
         sd = sqrt(2.0 / first) / (problem.n_samples * mu)
@@ -77,7 +76,6 @@ class WideWhitening(Preconditioner):
         rng: np.random.Generator,
         known: RowMap | None,
     ) -> Problem:
-        del known
         budget = oracle.budget
         if not self.acts(problem, budget.mu, known=False):
             return problem

@@ -11,7 +11,6 @@ from math import inf
 import numpy as np
 import pytest
 from factors_of_prefix_sums import KINDS, combination, largest_column, strategy
-from scipy.linalg import solve
 
 from skdp.privacy import SeededNoise, SystemNoise, secret_pickle
 from skdp.privacy.accounting import GaussianDP, Ledger, Spend, ZeroConcentratedDP
@@ -80,8 +79,10 @@ def test_no_change_of_one_term_costs_more_than_its_price_and_one_costs_that(kind
     mechanism, scale, sensitivity = kind(n), 3.0, 0.7
     B, _ = combination(mechanism)
     shifts = sensitivity * np.tril(np.ones((n, n)))
-    covariance = scale**2 * B @ B.T
-    moved = np.einsum("ti,ti->i", shifts, solve(covariance, shifts, assume_a="pos"))
+    seen = np.linalg.lstsq(scale * B, shifts, rcond=None)[0]
+    # No change shows where there is no noise.
+    np.testing.assert_allclose(scale * B @ seen, shifts, atol=1e-9)
+    moved = np.einsum("ti,ti->i", seen, seen)
     price = GaussianDP().cost(mechanism.event("sum", sensitivity, scale))
     assert price == (sensitivity * mechanism.column_norm / scale) ** 2
     assert moved.max() <= price * (1 + 1e-11)
@@ -130,7 +131,7 @@ def test_a_stream_costs_no_more_than_its_spend_and_hardly_less(kind, amount):
 def test_no_step_is_taken_beyond_the_length(kind, n):
     noise = kind(n).open(1, 1.0, seeded())
     for t in range(n):
-        assert (noise.taken, noise.left) == (t, n - t)
+        assert noise.left == n - t
         noise.next()
     for _ in range(2):
         with pytest.raises(RuntimeError, match=f"all of its {n} steps are taken"):
@@ -159,7 +160,7 @@ def test_a_step_that_is_interrupted_ends_the_stream(kind):
     for go_on in (noise.next, partial(secret_pickle, noise)):
         with pytest.raises(RuntimeError, match="step 2 was interrupted"):
             go_on()
-    assert noise.taken == 1
+    assert noise.left == 8
 
 
 @every_kind
@@ -206,7 +207,7 @@ def test_a_checkpoint_goes_on_where_it_was(kind, cut):
         # The state is no view of what goes on.
         part.next()
     resumed = pickle.loads(state)
-    assert (resumed.taken, resumed.left) == (cut, 40 - cut)
+    assert resumed.left == 40 - cut
     found += [resumed.next() for _ in range(40 - cut)]
     np.testing.assert_array_equal(found, expected)
 

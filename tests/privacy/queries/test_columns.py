@@ -11,6 +11,7 @@ from skdp.privacy.queries import (
     ColumnCellsQuery,
     ColumnMomentsQuery,
     ColumnTreeQuery,
+    HistogramQuery,
     MagnitudeVotesQuery,
 )
 from skdp.privacy.rows import MOST_ROWS, DenseRows, SparseRows
@@ -229,3 +230,31 @@ def test_entries_that_are_not_numbers_count_in_no_moment_vote_for_nothing_and_ar
         np.testing.assert_allclose(query.missing(answer), 1.0, rtol=1e-15)
         assert not MagnitudeVotesQuery((0, 1, 2)).evaluate(store).any()
         np.testing.assert_array_equal(cells.evaluate(store)[:, -1], 4.0)
+
+
+def test_a_histogram_of_few_edges_counts_as_one_of_many_does():
+    rng = np.random.default_rng(0)
+    y = np.concatenate([rng.integers(-3, 4, 500) / 2, [math.nan, math.inf, -math.inf, 1.0, -1.0]])
+    rows = DenseRows(np.ones((len(y), 1)), y)
+    few = np.array([-1.0, 0.5, 1.0])
+    # Edges far beyond make no difference to the cells below them.
+    many = np.concatenate([few, [1e10, 2e10, 3e10, 4e10]])
+    found, other = (HistogramQuery("target", edges).evaluate(rows) for edges in (few, many))
+    np.testing.assert_array_equal(found[:-1], other[: few.size])
+    assert found[-1] == other[few.size :].sum()
+    assert found[0] == np.sum(y < -1)
+
+
+@pytest.mark.parametrize("few", [1, 3, 7])
+def test_the_type_in_which_targets_are_kept_moves_no_row_to_another_bin(few):
+    """Targets are kept in a type that follows from theirs, and a single row may decide that."""
+    ends = np.linspace(0.1, 0.9, 40)
+    # Values just below edges, which rounded to single precision are these values.
+    edges = ends[ends.astype(np.float32) < ends][:few]
+    y = np.repeat(edges.astype(np.float32), 50)
+    of_type = [
+        HistogramQuery("target", edges).evaluate(DenseRows(np.ones((y.size, 1)), kept))
+        for kept in (y, y.astype(np.float64))
+    ]
+    np.testing.assert_array_equal(*of_type)
+    np.testing.assert_array_equal(of_type[0], [50.0] * few + [0.0])

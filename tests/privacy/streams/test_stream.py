@@ -45,9 +45,9 @@ def rows(seed=1, n=N):
 def opened(option, horizon=N, epsilon=1.0, source=None):
     problem, solver = problem_for(option), SOLVERS[option]
     calculus = solver.calculus_for_stream(problem, epsilon, DELTA, Adjacency.REPLACE_ONE)
-    ledger, public_rng = Ledger(epsilon, DELTA, calculus=calculus), np.random.default_rng(7)
+    ledger = Ledger(epsilon, DELTA, calculus=calculus)
     noise = source or SeededNoise(np.random.default_rng(0))
-    return Stream(problem, solver, ledger, Adjacency.REPLACE_ONE, noise, public_rng, horizon)
+    return Stream(problem, solver, ledger, Adjacency.REPLACE_ONE, noise, horizon)
 
 
 def fed(stream, store, cuts):
@@ -235,7 +235,7 @@ def test_refuses_a_horizon_without_rows_and_problems_that_the_solver_does_not_ta
         opened("ftrl", 0)
     ledger = Ledger(1.0, DELTA)
     problem = replace(TASKS["logistic, net"].problem, constraint=BALL)
-    arguments = (Adjacency.REPLACE_ONE, SystemNoise(), np.random.default_rng(7), N)
+    arguments = (Adjacency.REPLACE_ONE, SystemNoise(), N)
     with pytest.raises(ValueError, match="FrankWolfe needs"):
         Stream(problem, FrankWolfe(), ledger, *arguments)
     assert ledger.receipt() == ()
@@ -255,8 +255,7 @@ def test_penalty_of_a_part_is_that_for_all_rows_up_to_its_end():
         return replace(problem, penalty=L2(1.0 / n))
 
     parts = (problem, Noting(), Ledger(1.0, DELTA), Adjacency.REPLACE_ONE)
-    noise, public_rng = SeededNoise(np.random.default_rng(0)), np.random.default_rng(0)
-    stream = Stream(*parts, noise, public_rng, None, stated)
+    stream = Stream(*parts, SeededNoise(np.random.default_rng(0)), None, stated)
     stream.feed(rows(n=1000))
     ends = np.cumsum([length for length, _ in stream.receipts])
     assert lengths == list(ends)
