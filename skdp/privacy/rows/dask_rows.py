@@ -193,7 +193,7 @@ class Tasks:
         beside = (y, sample_weight, privacy_unit)
         with _large_graphs():
             of_X = Partitions.of(X).settled(X)
-            self._places = of_X.together()
+            self._places, self._homes = of_X.together()
             self._n_parts = len(of_X)
             self._X = of_X.in_place(X).grouped(self._places)
             given = (
@@ -208,12 +208,9 @@ class Tasks:
         self._ends: np.ndarray | None = np.zeros(1, dtype=np.intp)
         # Checksums of partitions; a sample is drawn of what they are of.
         self._known: list[list[int | None]] | None = None
-        # Workers that can be asked without tasks.
-        self._homes: list[str] | None = None
 
     def facts(self) -> list[partition.Facts]:
         """Public facts about each partition, in their order."""
-        self._homes = self._X.homes(self._opened)
         pairs = self._in_order(partition.facts)
         found, known = zip(*pairs, strict=True)
         self._ends = np.cumsum([0] + [part.n_samples for part in found])
@@ -231,7 +228,7 @@ class Tasks:
         of_groups = [[numbered[i] for i in group] for group in self._places]
         with _large_graphs():
             self._opened = self._opened.map(partition.shared, of_groups).kept()
-        self._ends, self._homes = None, self._X.homes(self._opened)
+        self._ends = None
         return table.n_units
 
     def sampled(self, positions: np.ndarray) -> Tasks:
@@ -249,7 +246,7 @@ class Tasks:
             other._X = chosen.kept()
             other._opened = other._X.map(partition.sampled, self._opened, of_groups).kept()
             # Parts of partitions that were made anew lie in memory now.
-            groups = other._X.together()
+            groups, other._homes = other._X.together()
             if len(groups) < len(other._X):
                 other._places = [[*chain(*(self._places[i] for i in group))] for group in groups]
                 other._X, other._opened = (
@@ -257,7 +254,6 @@ class Tasks:
                     for parts in (other._X, other._opened)
                 )
         other._ends, other._sent, other._known = ends, {}, None
-        other._homes = other._X.homes(other._opened)
         return other
 
     def answer(

@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 import pickle
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
 from hashlib import blake2b
 from itertools import chain
 from math import ceil, inf
@@ -106,29 +105,32 @@ class Partitions:
         """
         name = _fresh(function)
         graph = dict(self.graph)
-        columns: list[Sequence[Any]] = [self.keys]
-        for other in beside:
-            if isinstance(other, Partitions):
-                graph.update(other.graph)
-                other = other.keys
-            columns.append([None] * len(self) if other is None else other)
+        for other in (*beside, shared):
+            graph.update(other.graph if isinstance(other, Partitions) else {})
         last = [] if shared is None else [shared.keys]
-        graph.update({} if shared is None else shared.graph)
         keys = [(name, i) for i in range(len(self))]
-        for key, row in zip(keys, zip(*columns, strict=True), strict=True):
+        for key, row in zip(keys, self._rows(beside), strict=True):
             graph[key] = (function, *row, *last)
         return Partitions(graph, keys)
 
-    def together(self) -> list[list[int]]:
+    def _rows(self, beside: Sequence[Partitions | Sequence[Any] | None]) -> Iterator[Sequence[Any]]:
+        """The key of each object, with the keys or objects beside it."""
+        columns = [one.keys if isinstance(one, Partitions) else one for one in (self, *beside)]
+        return zip(*([None] * len(self) if one is None else one for one in columns), strict=True)
+
+    def together(self) -> tuple[list[list[int]], list[str] | None]:
         """Places of objects that a task may have together: some of those that a worker has.
 
         A worker works on as many tasks at a time as it has threads, and may have written objects
         to a disk that have no room in its memory. So those of tasks at a time are a small part of
         it. What is yet to be computed, or in this process, is by itself.
+
+        With them come the workers that have them if these can be :meth:`asked` without tasks: if
+        all are in memory, few, and soon gone through, else None.
         """
         client = _client()
         if client is None:
-            return [[place] for place in range(len(self))]
+            return [[place] for place in range(len(self))], None
         # Where they lie is known once they are there.
         client.sync(_done, client.futures_of(self))
         holders = client.sync(client.scheduler.who_has, keys=self.keys)
@@ -143,38 +145,16 @@ class Partitions:
                 alone.append([place])
         some = [self.keys[place] for places in held.values() for place in places]
         sizes, shares = client.nbytes(some, summary=False), []
+        at_once = not alone
         for worker, places in held.items():
             size = sum(sizes[self.keys[place]] for place in places)
             turns = ceil(size / (_SHARE_AT_A_TIME * (limits.get(worker) or inf)))
             tasks = min(threads[worker] * max(1, turns), len(places))
-            shares += [share.tolist() for share in np.array_split(places, tasks)]
-        return sorted(alone + shares)
-
-    def homes(self, beside: Partitions) -> list[str] | None:
-        """Workers that have each of these objects, with what is beside it; they can be asked.
-
-        None if a question is better a task: of objects that are not in memory, or many, or so large
-        that the few hundredths of a second that dask takes for tasks are a small part.
-        """
-        client = _client()
-        groups = [_flat([*pair]) for pair in zip(self.keys, beside.keys, strict=True)]
-        every = [key for group in groups for key in group]
-        if client is None or len(groups) > _FAN_IN or any(isinstance(k, Recipe) for k in every):
-            return None
-        client.sync(_done, client.futures_of([self, beside]))
-        holders = client.sync(client.scheduler.who_has, keys=every)
-        threads, homes = client.nthreads(), []
-        for group in groups:
-            workers = set(threads).intersection(*(holders.get(key) or () for key in group))
-            if not workers:
-                return None
-            homes.append(min(workers))
-        sizes, held = client.nbytes(every, summary=False), Counter[str]()
-        for home, group in zip(homes, groups, strict=True):
-            held[home] += sum(sizes[key] for key in group)
-        # Those of which a worker is given a few at a time may have no room in its memory.
-        few = all(many <= threads[home] for home, many in Counter(homes).items())
-        return homes if few and max(held.values()) <= _SOON_READ else None
+            shares += [(share.tolist(), worker) for share in np.array_split(places, tasks)]
+            at_once &= turns <= 1 and size <= _SOON_READ
+        homes = [worker for _, worker in sorted(shares)]
+        groups = sorted(alone + [share for share, _ in shares])
+        return groups, homes if at_once and len(homes) <= _FAN_IN else None
 
     def asked(
         self,
@@ -183,30 +163,30 @@ class Partitions:
         *beside: Partitions | Sequence[Any] | None,
         shared: list[bytes] | None = None,
     ) -> list[Any] | None:
-        """Answers that tasks of :meth:`map` would give, of the workers with the objects, at once.
+        """Answers that tasks of :meth:`map` would give, of the workers that have the objects.
 
-        Without tasks, whose way to a worker and back takes longer than a sum over few rows. None if
-        a worker is gone, or what it had: then tasks have to see to it.
+        Without tasks, whose way to a worker and back takes longer than a sum over few rows. Other
+        partitions stand beside these before all else. None unless every worker answers: if one is
+        gone, or lacks an object, tasks have to see to it.
         """
-        client, plans = _client(), dict[str, dict[int, list[Any]]]()
-        columns = [
-            [_Held(keys) for keys in one.keys] if isinstance(one, Partitions) else one
-            for one in (self, *beside)
-        ]
-        rows = zip(*([None] * len(self) if one is None else one for one in columns), strict=True)
-        for place, (home, row) in enumerate(zip(homes, rows, strict=True)):
-            plans.setdefault(home, {})[place] = [*row] if shared is None else [*row, shared]
-        if getattr(client, "status", None) != "running":
+        client, plans = _client(), dict[str, list[Any]]()
+        last = [] if shared is None else [shared]
+        for place, (home, row) in enumerate(zip(homes, self._rows(beside), strict=True)):
+            plans.setdefault(home, []).append((place, [*row, *last]))
+        held = [self, *(one for one in beside if isinstance(one, Partitions))]
+        if client is None:
             return None
         try:
-            found = client.run(_answers, plans, function, on_error="return")
+            client.sync(_done, client.futures_of(held))
+            # To one that is known to be gone, a scheduler would try to connect for half a minute.
+            if not plans.keys() <= client.nthreads().keys():
+                return None
+            found = client.run(_answers, plans, function, len(held), workers=[*plans])
         except Exception:
             # Tasks meet with it as well, and say what it is.
             return None
-        of_place: dict[int, Any] = {}
-        for of_worker in found.values():
-            of_place |= of_worker if isinstance(of_worker, dict) else {}
-        return [of_place[i] for i in range(len(self))] if len(of_place) == len(self) else None
+        answers = dict(chain.from_iterable(found.values()))
+        return [answers[i] for i in range(len(self))] if len(answers) == len(self) else None
 
     def settled(self, collection: Any) -> Partitions:
         """These objects, kept by the cluster if tasks of the collection hold large data.
@@ -315,32 +295,25 @@ class Partitions:
         return get(graph, keys, **options)
 
 
-@dataclass(frozen=True, repr=False)
-class _Held:
-    """Stand-in for an object, or a list of them, on the worker that has it."""
-
-    keys: _Key
-
-    def found(self, held: Any) -> Any:
-        """The object among those that are held."""
-        return [held[key] for key in self.keys] if isinstance(self.keys, list) else held[self.keys]
-
-
 async def _answers(
-    plans: dict[str, dict[int, list[Any]]], function: Callable[..., Any], *, dask_worker: Any
-) -> dict[int, Any] | None:
-    """Answers of the function about objects on this worker, by place; None if one is gone."""
-    plan = plans.get(dask_worker.address, {})
+    plans: dict[str, list[Any]], function: Callable[..., Any], n_held: int, *, dask_worker: Any
+) -> list[tuple[int, Any]]:
+    """Answers of the function about objects on this worker, by place; none if one is not here."""
+    places, rows = zip(*plans[dask_worker.address], strict=True)
     try:
-        rows = [
-            [one.found(dask_worker.data) if isinstance(one, _Held) else one for one in row]
-            for row in plan.values()
-        ]
-    except KeyError:
-        return None
+        for row in rows:
+            row[:n_held] = [_among(dask_worker.data, key) for key in row[:n_held]]
+    except Exception:
+        # Its text may quote rows, and the log of the worker would have it.
+        return []
     # By threads of their own, as the task that fits may be on one of the worker and wait for them.
     found = await asyncio.gather(*(asyncio.to_thread(function, *row) for row in rows))
-    return dict(zip(plan, found, strict=True))
+    return [*zip(places, found, strict=True)]
+
+
+def _among(held: Any, keys: _Key) -> Any:
+    """The object among those that are held, or a list of them."""
+    return [_among(held, key) for key in keys] if isinstance(keys, list) else held[keys]
 
 
 async def _done(futures: Sequence[Any]) -> None:
