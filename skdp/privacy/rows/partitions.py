@@ -210,10 +210,8 @@ class Partitions:
             return self.kept()
         import dask
 
-        with dask.config.set(scheduler="synchronous"):
-            parts = self.gathered()
         name = _fresh(Partitions.settled)
-        graph = {(name, i): part for i, part in enumerate(parts)}
+        graph = {(name, i): part for i, part in enumerate(dask.get(self.graph, self.keys))}
         return Partitions(graph, [*graph]).kept()
 
     def in_place(self, collection: Any) -> Partitions:
