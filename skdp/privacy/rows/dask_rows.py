@@ -193,7 +193,7 @@ class Tasks:
         beside = (y, sample_weight, privacy_unit)
         with _large_graphs():
             of_X = Partitions.of(X).settled(X)
-            self._places, self._homes = of_X.together()
+            self._places, self._holders = of_X.together()
             self._n_parts = len(of_X)
             self._X = of_X.in_place(X).grouped(self._places)
             given = (
@@ -246,7 +246,7 @@ class Tasks:
             other._X = chosen.kept()
             other._opened = other._X.map(partition.sampled, self._opened, of_groups).kept()
             # Parts of partitions that were made anew lie in memory now.
-            groups, other._homes = other._X.together()
+            groups, other._holders = other._X.together()
             if len(groups) < len(other._X):
                 other._places = [[*chain(*(self._places[i] for i in group))] for group in groups]
                 other._X, other._opened = (
@@ -298,10 +298,10 @@ class Tasks:
 
     def _at_once(self, of: Partitions, *args: Any, **options: Any) -> list[Any] | None:
         """Answers of the workers that can be asked without tasks; None if there are none."""
-        found = None if self._homes is None else of.asked(self._homes, *args, **options)
+        found = None if self._holders is None else of.asked(self._holders, *args, **options)
         if found is None:
             # Of what was lost with a worker, or has moved, tasks find the rest.
-            self._homes = None
+            self._holders = None
         return found
 
     def _delivered(self, pieces: list[tuple[str, bytes]], *, apart: bool = False) -> Partitions:

@@ -150,15 +150,14 @@ class Partitions:
             size = sum(sizes[self.keys[place]] for place in places)
             turns = ceil(size / (_SHARE_AT_A_TIME * (limits.get(worker) or inf)))
             tasks = min(threads[worker] * max(1, turns), len(places))
-            shares += [(share.tolist(), worker) for share in np.array_split(places, tasks)]
+            shares += [share.tolist() for share in np.array_split(places, tasks)]
             at_once &= turns <= 1 and size <= _SOON_READ
-        homes = [worker for _, worker in sorted(shares)]
-        groups = sorted(alone + [share for share, _ in shares])
-        return groups, homes if at_once and len(homes) <= _FAN_IN else None
+        groups = sorted(alone + shares)
+        return groups, [*held] if at_once and len(groups) <= _FAN_IN else None
 
     def asked(
         self,
-        homes: list[str],
+        workers: list[str],
         function: Callable[..., Any],
         *beside: Partitions | Sequence[Any] | None,
         shared: list[bytes] | None = None,
@@ -166,25 +165,24 @@ class Partitions:
         """Answers that tasks of :meth:`map` would give, of the workers that have the objects.
 
         Without tasks, whose way to a worker and back takes longer than a sum over few rows. Other
-        partitions stand beside these before all else. None unless every worker answers: if one is
-        gone, or lacks an object, tasks have to see to it.
+        partitions stand beside these before all else. None unless there is an answer about each: if
+        a worker is gone, or lacks an object, tasks have to see to it.
         """
-        client, plans = _client(), dict[str, list[Any]]()
-        last = [] if shared is None else [shared]
-        for place, (home, row) in enumerate(zip(homes, self._rows(beside), strict=True)):
-            plans.setdefault(home, []).append((place, [*row, *last]))
+        client, last = _client(), [] if shared is None else [shared]
+        rows = [[*row, *last] for row in self._rows(beside)]
         held = [self, *(one for one in beside if isinstance(one, Partitions))]
         if client is None:
             return None
         try:
             client.sync(_done, client.futures_of(held))
             # To one that is known to be gone, a scheduler would try to connect for half a minute.
-            if not plans.keys() <= client.nthreads().keys():
+            if not client.nthreads().keys() >= {*workers}:
                 return None
-            found = client.run(_answers, plans, function, len(held), workers=[*plans])
+            found = client.run(_answers, rows, function, len(held), workers=workers)
         except Exception:
             # Tasks meet with it as well, and say what it is.
             return None
+        # Of what several workers have, one answer is taken.
         answers = dict(chain.from_iterable(found.values()))
         return [answers[i] for i in range(len(self))] if len(answers) == len(self) else None
 
@@ -294,19 +292,20 @@ class Partitions:
 
 
 async def _answers(
-    plans: dict[str, list[Any]], function: Callable[..., Any], n_held: int, *, dask_worker: Any
+    rows: list[list[Any]], function: Callable[..., Any], n_held: int, *, dask_worker: Any
 ) -> list[tuple[int, Any]]:
-    """Answers of the function about objects on this worker, by place; none if one is not here."""
-    places, rows = zip(*plans[dask_worker.address], strict=True)
+    """Answers of the function about objects that this worker has, with their places."""
+    held = dask_worker.data
+    here = [i for i, row in enumerate(rows) if all(key in held for key in _flat(row[:n_held]))]
     try:
-        for row in rows:
-            row[:n_held] = [_among(dask_worker.data, key) for key in row[:n_held]]
+        for i in here:
+            rows[i][:n_held] = [_among(held, key) for key in rows[i][:n_held]]
     except Exception:
         # Its text may quote rows, and the log of the worker would have it.
         return []
     # By threads of their own, as the task that fits may be on one of the worker and wait for them.
-    found = await asyncio.gather(*(asyncio.to_thread(function, *row) for row in rows))
-    return [*zip(places, found, strict=True)]
+    found = await asyncio.gather(*(asyncio.to_thread(function, *rows[i]) for i in here))
+    return [*zip(here, found, strict=True)]
 
 
 def _among(held: Any, keys: _Key) -> Any:
