@@ -297,10 +297,10 @@ class Tasks:
         return [by_place[place] for place in range(self._n_parts)]
 
     def _at_once(self, of: Partitions, *args: Any, **options: Any) -> list[Any] | None:
-        """Answers of the workers that can be asked without tasks; None if there are none."""
+        """Answers of the workers that hold all rows; None if there are none, or one is gone."""
         found = None if self._holders is None else of.asked(self._holders, *args, **options)
         if found is None:
-            # Of what was lost with a worker, or has moved, tasks find the rest.
+            # Tasks find what was lost with a worker, or has gone to others, in all that follow.
             self._holders = None
         return found
 
