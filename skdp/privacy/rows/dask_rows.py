@@ -8,9 +8,8 @@ the same without tasks, if these are soon gone through, and by tasks again once 
 
 Trust: noise is added here and nowhere else, so workers, scheduler and whoever can read what they
 send each other see exact sums and rows, and have to be trusted like the process that calls ``fit``.
-The ledger is charged here before tasks are submitted. Tasks that are lost with a worker are
-computed again by dask, without another charge, since their answer is the same and is released
-once.
+The ledger is charged here before workers are asked. What is lost with a worker, or on its way, is
+computed again by tasks, without another charge, since the answer is the same and is released once.
 
 What is kept on the workers during a fit, beside what the user has persisted, is six numbers a
 row at most: its target and its norm, as they came and as they are bounded, a factor, and a number
