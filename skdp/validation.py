@@ -366,13 +366,15 @@ def _python(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def check_numbers(who: str, **given: object) -> None:
-    """Refuse what is not a real number.
+def check_numbers(who: str, kind: type = Real, /, **given: object) -> None:
+    """Refuse what is not a number.
 
     Parameters
     ----------
     who : str
         Who needs them.
+    kind : {Real, Integral}, default=Real
+        Of which numbers.
     **given : object
         The arguments by name.
 
@@ -381,25 +383,13 @@ def check_numbers(who: str, **given: object) -> None:
     ValueError
         If one is of another type. The message names the type, not the value, which could be data.
     """
-    _check(who, given, Real, "a number")
-
-
-def check_integers(who: str, **given: object) -> None:
-    """Refuse what is not an integer.
-
-    Parameters
-    ----------
-    who : str
-        Who needs them.
-    **given : object
-        The arguments by name.
-
-    Raises
-    ------
-    ValueError
-        If one is of another type.
-    """
-    _check(who, given, Integral, "an integer")
+    needed = "an integer" if kind is Integral else "a number"
+    for name, value in given.items():
+        # True counts as 1 in Python, but nobody means it.
+        if not isinstance(value, kind) or isinstance(value, bool):
+            raise ValueError(
+                f"{who} needs {needed} for {name}, got a {type(value).__name__}; convert it first."
+            )
 
 
 def settle_numbers(thing: Any) -> None:
@@ -455,15 +445,6 @@ def numbers_in(given: object) -> np.ndarray | None:
     except Exception:
         # Objects that make arrays of themselves raise what they like.
         return None
-
-
-def _check(who: str, given: dict[str, object], kind: type, needed: str) -> None:
-    for name, value in given.items():
-        # True counts as 1 in Python, but nobody means it.
-        if not isinstance(value, kind) or isinstance(value, bool):
-            raise ValueError(
-                f"{who} needs {needed} for {name}, got a {type(value).__name__}; convert it first."
-            )
 
 
 # Below, subnormal numbers would break the guarantee.

@@ -32,7 +32,7 @@ DECLARED = (
     *("skdp.privacy.adjacency", "skdp.privacy.accounting.calculus"),
     "skdp.privacy.accounting.subsampling",
     *("skdp.privacy.streams.stream_plan", "skdp.privacy.bandit_sessions.bandit_plans"),
-    "skdp.privacy.mechanisms.site_masks",
+    "skdp.privacy.mechanisms.mask_exposure",
 )
 GRAPHS = ("skdp.federated.rounds", "skdp.federated.topology")
 SURFACE = (*PROBLEM, "skdp.privacy", "skdp.reporting")

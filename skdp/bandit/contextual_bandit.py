@@ -30,7 +30,7 @@ from ..privacy.streams.visits import Visits, epsilon_of_share
 from ..problem.bandit_problem import BanditProblem
 from ..problem.losses import Logistic, Squared
 from ..reporting.budget_warnings import warn_of_promise, warn_of_rows
-from ..reporting.open_budgets import BudgetedEstimator, Rollback, reservation_for
+from ..reporting.open_budgets import BudgetedEstimator, reservation_for, rollback
 from ..reporting.privacy_ledger import PrivacyLedger
 from ..reporting.receipts import Receipt, SpendBound
 from ..solvers.streaming import StreamingSolver
@@ -55,6 +55,8 @@ from .policies import POLICIES, Policy
 from .policies.choices import Rule
 
 _LOSSES = {"squared": Squared, "logistic": Logistic}
+# Relative difference of scores that may be rounding.
+_ROUNDING = 1e-12
 
 
 class DPContextualBandit(BudgetedEstimator):
@@ -288,7 +290,7 @@ class DPContextualBandit(BudgetedEstimator):
         RuntimeError
             If another thread is fitting the same object. This call has read and spent nothing.
         """
-        with Rollback(self):
+        with rollback(self):
             rows = self._rows(X, a, r, new=True, named=privacy_unit is not None)
             persons = self._persons(privacy_unit, len(rows[0]))
             self._begin(len(rows[0]), at_once=True)
@@ -331,7 +333,7 @@ class DPContextualBandit(BudgetedEstimator):
             If parameters or data are malformed, or there are more users than the horizon allows.
             Nothing has been learned from this call then.
         """
-        with Rollback(self):
+        with rollback(self):
             new = self._needs_new_run("partial_fit")
             if not new:
                 self._progress.check_unchanged(self)
@@ -409,8 +411,11 @@ class DPContextualBandit(BudgetedEstimator):
         ndarray of shape (n_samples,)
             Labels of arms.
         """
-        best = self._scores(X).argmax(axis=1)
-        return self.arms_[best]
+        scores = self._scores(X)
+        # Equal scores round differently in a table and alone: of these it is the first arm.
+        largest = scores.max(axis=1, keepdims=True)
+        best = scores >= largest - _ROUNDING * (1.0 + np.abs(largest))
+        return self.arms_[best.argmax(axis=1)]
 
     @strict_checks()
     def decision_function(self, X: Any) -> np.ndarray:
@@ -602,7 +607,7 @@ class DPContextualBandit(BudgetedEstimator):
             raise
 
     def _first_contexts(self, X: Any) -> np.ndarray:
-        with Rollback(self):
+        with rollback(self):
             V = self._contexts(X, new=(new := self._needs_new_run("act")))
             if new:
                 self._begin(self.horizon)

@@ -24,17 +24,17 @@ from ..privacy.rows.base import RowStore
 from ..privacy.sites.remote_rows import RemoteRows
 from ..problem.bounds import RowBounds
 from ..problem.column_bounds import ColumnBounds, ColumnScaling, by_index
-from ..problem.constraints import Constraint
+from ..problem.constraints import Constraint, Unconstrained
 from ..problem.losses import Loss
 from ..problem.penalties import Penalty, Tikhonov
 from ..problem.problem import Problem
 from ..problem.sites import Sites
 from ..reporting.budget_warnings import warn_of_promise
 from ..reporting.composition_verdicts import warn_of_steps_around
-from ..reporting.open_budgets import BudgetedEstimator, Reservation, Rollback, reservation_for
+from ..reporting.open_budgets import BudgetedEstimator, Reservation, reservation_for, rollback
 from ..reporting.receipts import Receipt, SpendBound
 from ..reporting.training_targets import remember_targets
-from ..solvers import SOLVERS, Solution, Solver, within_a_block
+from ..solvers import SOLVERS, Solution, Solver
 from ..solvers.preconditioning import OPTIONS, Preconditioner
 from ..validation import (
     EXACT_SOLVERS,
@@ -52,9 +52,10 @@ from .fit_plan import FitPlan, plan_fit
 from .inference import NoInference, WithInference, published_inference
 from .opening import DataOpener
 from .publishing import PublishedModel
+from .range_finding import unseen_columns
 from .refusals import of_bounds, of_place, of_scaled_columns, refuse
 from .solver_choice import settled_calculus
-from .stages import Case, ColumnRanges, FitState, Origin, Pilot, drawn
+from .stages import Case, ColumnRanges, FitState, Origin
 
 # Columns that a warning names.
 _MOST_NAMES = 20
@@ -215,6 +216,8 @@ class PrivateLinearModel(DataOpener, PublishedModel, CallbackSupportMixin, Budge
     fit_intercept: bool
     intercept_scaling: float
     solver: str | Solver
+    # Not a parameter of regressors.
+    class_weight: dict[Any, float] | str | None = None
     # Not a parameter where coefficients are known to be few.
     constraint: Constraint | None = None
     precondition: str | Preconditioner | None
@@ -299,18 +302,18 @@ class PrivateLinearModel(DataOpener, PublishedModel, CallbackSupportMixin, Budge
         If anything fails later, the model has no coefficients, ``privacy_spent_`` and
         ``privacy_ledger_`` say what has been spent, and so does a note on the exception.
         """
-        before, charge = vars(self).copy(), reservation_for(self)
-        with Rollback(self, charge):
+        charge = reservation_for(self)
+        with rollback(self, charge) as before:
             # Validate.
             check_parameters(self)
             # Before there is a number of rows, delta is at most this.
-            self._declare(None)
+            self.delta_ = delta_for(self.delta, None)
             unit = PrivacyUnit.ROW if privacy_unit is None else PrivacyUnit.DECLARED
             charge.reserve(self._claim(unit), begins=False)
             rows, dtype = self._open(X, y, sample_weight, privacy_unit)
             # Sites have settled theirs.
             if not isinstance(rows, RemoteRows):
-                self._declare(rows.n_samples)
+                self.delta_ = delta_for(self.delta, rows.n_samples)
             places = self._sites(sites, rows)
 
             # Plan.
@@ -375,9 +378,6 @@ class PrivateLinearModel(DataOpener, PublishedModel, CallbackSupportMixin, Budge
                 whole_units=rows.whole_units,
                 n_samples=n,
             )
-            first = plan.stage(Pilot)
-            if first is not None:
-                state.sample = drawn(n, first.n_samples, public_rng)
             for stage in plan.stages:
                 oracle.note(stage.purpose)
                 stage.run(state, oracle)
@@ -400,11 +400,6 @@ class PrivateLinearModel(DataOpener, PublishedModel, CallbackSupportMixin, Budge
             announced.end()
 
     # The plan, and the problem that it is about.
-
-    @final
-    def _declare(self, n_samples: int | None) -> None:
-        """Set ``delta_``: ``delta``, or its default for this number of rows."""
-        self.delta_ = delta_for(self.delta, n_samples)
 
     @final
     def _warn_of(self, plan: FitPlan) -> None:
@@ -454,9 +449,7 @@ class PrivateLinearModel(DataOpener, PublishedModel, CallbackSupportMixin, Budge
         so others stand in. ``block`` says that the rows are a block of a stream, ``origin`` is the
         model to start from, and ``found`` are the bounds that an earlier part has paid for.
         """
-        bounds = self._given_bounds(sparse) if found is None else found
-        kind: dict[str, Any] = {"sparse": sparse, "weighted": weighted, "sites": sites}
-        outline = self._stated(n_samples, bounds, **kind)
+        outline = self._stated(n_samples, found, sparse=sparse, weighted=weighted, sites=sites)
         return plan_fit(Case(self, outline, weighted, unit, origin, found, block))
 
     @final
@@ -471,20 +464,23 @@ class PrivateLinearModel(DataOpener, PublishedModel, CallbackSupportMixin, Budge
                 self.feature_names_in_ = np.array(names, dtype=object)
 
     @final
-    def _outline(self, n_samples: int, sparse: bool, weighted: bool) -> Problem:
-        """The problem of so many rows, with stand-ins for bounds that are not given."""
-        bounds = self._given_bounds(sparse)
-        return self._stated(n_samples, bounds, sparse=sparse, weighted=weighted)
-
-    @final
     def _stated(
-        self, n_samples: int, bounds: RowBounds, *, sparse: bool, weighted: bool, **places: Any
+        self,
+        n_samples: int,
+        bounds: RowBounds | None = None,
+        *,
+        sparse: bool,
+        weighted: bool,
+        **places: Any,
     ) -> Problem:
         """The problem to solve, for rows that have weights in units of ``max_weight`` or none.
 
-        ``places`` are facts of the problem about where rows lie, and how many there are.
+        Without ``bounds`` they are those that parameters give, and stand-ins for others. ``places``
+        are facts of the problem about where rows lie, and how many there are.
         """
-        loss, penalty, constraint = self._objective(n_samples, bounds)
+        bounds = self._given_bounds(sparse) if bounds is None else bounds
+        loss, penalty = self._objective(n_samples, bounds)
+        constraint = self._feasible_set(bounds)
         if bounds.scaling is not None:
             refuse(self, of_scaled_columns(self, penalty, constraint))
             if self._penalty_given:
@@ -585,37 +581,26 @@ class PrivateLinearModel(DataOpener, PublishedModel, CallbackSupportMixin, Budge
             self.__dict__["inference_"] = found
         self.plan_ = plan
         self._publish_bounds(bounds)
-        w = solution.w.reshape(problem.n_rows, -1)
         # Few fits are followed by one that uses their coordinates, which take memory.
         kept = self._progress.streaming or self.warm_start
         row_map = problem.bounds.row_map if kept else None
-        self._progress.released = EarlierModel(bounds, *problem.in_user_coordinates(w), row_map)
+        model = problem.in_user_coordinates(solution.w)
+        self._progress.released = EarlierModel(bounds, *model, row_map)
+
+    @final
+    def _publish_bounds(self, bounds: RowBounds) -> None:
+        self.data_norm_ = bounds.data_norm
+        self.data_bounds_ = None if bounds.scaling is None else bounds.scaling.clipped_to
+        unseen = () if bounds.scaling is None else unseen_columns(bounds, self._unknown_columns)
+        names = getattr(self, "feature_names_in_", range(self.n_features_in_))
+        self.unseen_columns_ = [names[j] for j in unseen]
 
     # Facts that subclasses state.
-
-    @property
-    @final
-    def _batch_solver(self) -> str | Solver:
-        """Solver, or its name, of a whole data set or of a block of a stream."""
-        return within_a_block(self.solver)
 
     @property
     def _penalty_given(self) -> bool:
         """True if the penalty is the user's, and not there for the sake of the noise alone."""
         return True
-
-    @property
-    @final
-    def _weighs_classes(self) -> bool:
-        """True if classes have weights."""
-        return getattr(self, "class_weight", None) is not None
-
-    @property
-    @final
-    def _balanced(self) -> bool:
-        """True if noisy counts say what classes weigh."""
-        # A dictionary of weights is not equal to a string.
-        return bool(getattr(self, "class_weight", None) == "balanced")
 
     @abstractmethod
     def _encoder_of_stream(
@@ -639,8 +624,12 @@ class PrivateLinearModel(DataOpener, PublishedModel, CallbackSupportMixin, Budge
         return None
 
     @abstractmethod
-    def _objective(self, n_samples: int, bounds: RowBounds) -> tuple[Loss, Penalty, Constraint]:
-        """Loss, penalty and feasible set of the problem, by parameters and public bounds."""
+    def _objective(self, n_samples: int, bounds: RowBounds) -> tuple[Loss, Penalty]:
+        """Loss and penalty of the problem, by parameters and public bounds."""
+
+    def _feasible_set(self, bounds: RowBounds) -> Constraint:
+        """Coefficients that parameters allow, in the units of the problem."""
+        return Unconstrained() if self.constraint is None else self.constraint
 
     @abstractmethod
     def _publish(self, problem: Problem, solution: Solution, dtype: np.dtype) -> None:

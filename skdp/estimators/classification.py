@@ -20,11 +20,10 @@ from ..privacy.rows.dask_rows import is_collection
 from ..privacy.rows.reading import redacted, strict_checks
 from ..privacy.rows.targets import ClassEncoder, checked_classes
 from ..problem.bounds import RowBounds
-from ..problem.constraints import Constraint, Unconstrained
 from ..problem.losses import Loss
 from ..problem.penalties import ElasticNet, Penalty
 from ..problem.problem import Problem
-from ..solvers import SOLVERS, Solution
+from ..solvers import SOLVERS, Solution, within_a_block
 from ..solvers.defaults import DefaultPenalty as tuned
 from ..solvers.preconditioning import balancing_offset
 from ..validation import interval, one_of, shown
@@ -32,7 +31,7 @@ from .base import PrivateLinearModel
 from .partial_fit import advance
 from .publishing import PublishedModel
 from .refusals import of_classes, refuse
-from .solver_choice import planned_mu
+from .solver_choice import default_strength
 
 
 class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
@@ -240,7 +239,7 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
     @final
     def _kind(self) -> Any:
         """Class of the solver; None while ``'auto'`` has to choose it."""
-        solver = self._batch_solver
+        solver = within_a_block(self.solver)
         return SOLVERS.get(solver) if isinstance(solver, str) else type(solver)
 
     @final
@@ -271,10 +270,9 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
         """Loss for this number of classes."""
 
     @final
-    def _objective(self, n_samples: int, bounds: RowBounds) -> tuple[Loss, Penalty, Constraint]:
+    def _objective(self, n_samples: int, bounds: RowBounds) -> tuple[Loss, Penalty]:
         penalty = ElasticNet(self._strength(n_samples), self._l1_share)
-        constraint = Unconstrained() if self.constraint is None else self.constraint
-        return self._loss_of(self.classes_.size), penalty, constraint
+        return self._loss_of(self.classes_.size), penalty
 
     @property
     @abstractmethod
@@ -297,16 +295,13 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
         # A penalty would pull coefficients towards zero by more than their standard errors say.
         if getattr(self._kind, "infers", False):
             return 0.0
-        evidence = n_samples * planned_mu(self)
-        weakest = (
-            tuned.WEAKEST_OF_MANY if self.n_features_in_ > tuned.MANY_FEATURES else tuned.WEAKEST
-        )
-        return 1.0 / (n_samples * min(weakest, max(1.0, evidence / tuned.EVIDENCE_A_UNIT)))
+        many = self.n_features_in_ > tuned.MANY_FEATURES
+        weakest = tuned.WEAKEST_OF_MANY if many else tuned.WEAKEST
+        return default_strength(self, n_samples, weakest)
 
     @final
     def _publish(self, problem: Problem, solution: Solution, dtype: np.dtype) -> None:
-        k = problem.loss.n_scores
-        coef, intercept = problem.in_user_coordinates(solution.w.reshape(problem.n_rows, k))
+        coef, intercept = problem.in_user_coordinates(solution.w)
         if self.class_weight == "balanced":
             intercept = intercept + balancing_offset(problem)
         self.coef_ = np.ascontiguousarray(coef.T, dtype=dtype)

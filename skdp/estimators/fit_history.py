@@ -90,7 +90,7 @@ class FitHistory:
         other.streaming = True
         other.parts, other.carried = ParallelComposition(), None
         other.unit, other.visits = session.visits.unit, session.parts_of_a_person
-        other.parts.skip(self.parts.stop)
+        other.parts.stop = self.parts.stop
         other.follow(model, before)
         return other
 
@@ -146,13 +146,13 @@ class FitHistory:
 
         While a part is open there are no events, as the whole budget counts as spent on it.
         """
-        parts, carried, delta = self._of_parts(), self.carried, self.parts.spent().delta
-        settled = bool(parts.events) or parts.nothing
+        parts, carried = self._of_parts(), self.carried
+        if carried is None and self.visits == 1:
+            return parts
+        settled, delta = bool(parts.events) or parts.nothing, parts.spent.delta
         if self.visits > 1:
             parts = parts.times(self.visits)
             parts = parts.explicit() if settled else parts
-        if carried is None and self.visits == 1:
-            return parts
         found = [r for r in (carried, parts) if r is not None and not r.nothing]
         if not settled:
             epsilon = sum(r.fits * r.spent.epsilon for r in found)
@@ -254,7 +254,7 @@ class EarlierModel:
         if row_map is not None:
             # This fit may be about other rows, and so has to look at coordinates itself.
             row_map = replace(row_map, blur=inf)
-        if released is not None and getattr(model, "class_weight", None) == "balanced":
+        if released is not None and model.class_weight == "balanced":
             intercept = released.intercept
         bounds = model._given_bounds(False) if released is None else released.bounds
         return cls(bounds, coef.T, np.broadcast_to(intercept, scores), row_map, as_published=True)

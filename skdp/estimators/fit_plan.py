@@ -14,11 +14,11 @@ from sklearn.base import BaseEstimator
 
 from ..preprocessing.column_ranges import voting
 from ..privacy.accounting.calculus import Calculus, GaussianDP, PureDP
-from ..privacy.accounting.default_delta import nominal
+from ..privacy.accounting.default_delta import delta_for, nominal
 from ..privacy.adjacency import PrivacyUnit
 from ..privacy.oracle_factory import PrivacyTerms
 from ..problem.problem import Problem
-from ..solvers import ObjectivePerturbation, Solver
+from ..solvers import ObjectivePerturbation, Solver, within_a_block
 from ..solvers.defaults import Forecast as tuned
 from ..solvers.defaults import Stages
 from ..solvers.streaming import StreamingSolver
@@ -206,8 +206,8 @@ class FitPlan(PrivacyTerms):
 
     def _forecast(self, n_informative: int | None = None) -> Plan:
         """The forecast of accuracy for rows at one place."""
-        unknown = [name for name, _ in self.bounds if name in ("data_norm", "target_bounds")]
         assert self.n_samples is not None
+        bounds = dict(self.bounds)
         ranges = self.stage(ColumnRanges)
         searched, evidence = self.ranges_in_front
         if ranges is not None:
@@ -222,9 +222,9 @@ class FitPlan(PrivacyTerms):
             n_classes=self.n_classes,
             n_informative=n_informative,
             adjacency=self.adjacency.value,
-            unknown_bounds=len(unknown),
-            unknown_targets="target_bounds" in unknown,
-            bounds_share=min(sum(share for _, share in self.bounds), tuned.MOST_BOUND_SHARE),
+            unknown_bounds=len(bounds.keys() & {"data_norm", "target_bounds"}),
+            unknown_targets="target_bounds" in bounds,
+            bounds_share=min(sum(bounds.values()), tuned.MOST_BOUND_SHARE),
             unknown_ranges=searched / self.n_features,
             evidence_of_ranges=evidence,
             counts=self.counts,
@@ -280,12 +280,12 @@ def plan_fit(case: Case) -> FitPlan:
     coordinates = Coordinates.wanted(case, left, settled=norm is None and targets is None)
     acts = coordinates is not None and coordinates.acts
     solver, reason = choose(case.asked, problem, conditioned=acts, started=started)
-    if reason is None and model._batch_solver == "auto":
+    if reason is None and within_a_block(model.solver) == "auto":
         reason = "rows and budget are enough for intervals"
     counts = ClassCounts.wanted(case, solver)
     left *= 1 - (0.0 if counts is None else counts.share)
     # With weights of classes few steps lose .01 of balanced accuracy where one class is rare.
-    if coordinates is not None and acts and reason is not None and not model._weighs_classes:
+    if coordinates is not None and acts and reason is not None and model.class_weight is None:
         mu, known = case.mu * sqrt(left), {"follows": started and case.block}
         few = in_few_steps(coordinates.preconditioner, case.asked_first, mu, **known)
         if few is not None:
@@ -566,7 +566,7 @@ def _plan_of_fit(
             f"plan needs n_targets=None for {name}, which takes one target a row, got {n_targets}."
         )
     probe._target_columns = n_targets
-    probe._declare(n)
+    probe.delta_ = delta_for(probe.delta, n)
     sites = probe._sites_of(sites, n)
     origin = EarlierModel.of(probe, dict(vars(model)))
     unit = PrivacyUnit.DECLARED if privacy_unit else PrivacyUnit.ROW

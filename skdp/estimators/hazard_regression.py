@@ -15,18 +15,16 @@ from sklearn.utils.validation import check_is_fitted, check_non_negative, column
 from ..privacy.rows.reading import redacted, strict_checks
 from ..privacy.rows.targets import as_numbers, signed_times
 from ..problem.bounds import RowBounds
-from ..problem.constraints import Constraint, Unconstrained
 from ..problem.losses import Hazard, Loss
 from ..problem.penalties import L2, Penalty
 from ..problem.problem import Problem
 from ..solvers import Solution, Solver
-from ..solvers.defaults import DefaultPenalty as tuned
 from ..solvers.preconditioning import Preconditioner
 from ..validation import REGRESSORS, interval, keep_parameters, numbers_in, shown, with_advice
 from .base import PrivateLinearModel, solvers_but
 from .concordance import concordance
 from .inference import WithInference
-from .solver_choice import planned_mu
+from .solver_choice import default_strength
 
 
 @final
@@ -326,19 +324,14 @@ class DPHazardRegressor(WithInference, RegressorMixin, PrivateLinearModel):
     def _penalty_given(self) -> bool:
         return self.alpha is not None
 
-    def _objective(self, n_samples: int, bounds: RowBounds) -> tuple[Loss, Penalty, Constraint]:
+    def _objective(self, n_samples: int, bounds: RowBounds) -> tuple[Loss, Penalty]:
+        alpha = self.alpha
+        strength = default_strength(self, n_samples) if alpha is None else alpha / n_samples
         # A stand-in for the baseline, until it is found.
-        return Hazard((1.0,), (1.0,)), L2(self._strength(n_samples)), Unconstrained()
-
-    def _strength(self, n_samples: int) -> float:
-        """Strength of the penalty: alpha / n, by default no stronger than noise asks for."""
-        if self.alpha is not None:
-            return self.alpha / n_samples
-        evidence = n_samples * planned_mu(self)
-        return 1.0 / (n_samples * min(tuned.WEAKEST, max(1.0, evidence / tuned.EVIDENCE_A_UNIT)))
+        return Hazard((1.0,), (1.0,)), L2(strength)
 
     def _publish(self, problem: Problem, solution: Solution, dtype: np.dtype) -> None:
-        coef, intercept = problem.in_user_coordinates(solution.w.reshape(problem.n_rows, 1))
+        coef, intercept = problem.in_user_coordinates(solution.w)
         table, found = problem.loss, problem.loss if solution.loss is None else solution.loss
         assert isinstance(found, Hazard)
         assert isinstance(table, Hazard)

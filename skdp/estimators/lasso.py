@@ -149,9 +149,12 @@ class DPLassoRegressor(PrivateLinearRegressor):
         coef = self.coef_
         return sp.csr_array(coef if sp.issparse(coef) else np.atleast_2d(coef))
 
-    def _objective(self, n_samples: int, bounds: RowBounds) -> tuple[Loss, Penalty, Constraint]:
+    def _objective(self, n_samples: int, bounds: RowBounds) -> tuple[Loss, Penalty]:
         # Solvers work with targets, hence with coefficients, in units of half the width of the
         # target bounds. The squared loss shrinks with the square of the unit, the penalty with it.
         assert bounds.target is not None
         penalty = L1(self.alpha / bounds.target.half_width)
-        return Squared(), penalty, NonNegative() if self.positive else Unconstrained()
+        return Squared(), penalty
+
+    def _feasible_set(self, bounds: RowBounds) -> Constraint:
+        return NonNegative() if self.positive else Unconstrained()

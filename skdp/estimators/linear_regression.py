@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from ..problem.bounds import RowBounds, TargetBounds
-from ..problem.constraints import Constraint, NonNegative, Unconstrained
+from ..problem.bounds import RowBounds
+from ..problem.constraints import Constraint, NonNegative
 from ..problem.losses import Huber, Loss, MultiTarget, Squared
 from ..problem.penalties import L2, Penalty
 from ..solvers import Solver
@@ -140,22 +140,20 @@ class DPLinearRegression(WithInference, PrivateLinearRegressor):
     ) -> None:
         keep_parameters(self, locals())
 
-    def _objective(self, n_samples: int, bounds: RowBounds) -> tuple[Loss, Penalty, Constraint]:
-        # Solvers work with targets in units of half the width of their bounds.
-        assert bounds.target is not None
-        return self._loss(), L2(self.alpha / n_samples), self._scaled_constraint(bounds.target)
+    def _objective(self, n_samples: int, bounds: RowBounds) -> tuple[Loss, Penalty]:
+        return self._loss(), L2(self.alpha / n_samples)
 
-    def _scaled_constraint(self, target: TargetBounds) -> Constraint:
-        """The constraint in units of half the width of the target bounds."""
+    def _feasible_set(self, bounds: RowBounds) -> Constraint:
         if self.positive and self.constraint is not None:
             raise ValueError(
                 f"{type(self).__name__} needs constraint=None with positive=True, got "
                 f"{shown(self.constraint)}. Pass one of them."
             )
-        constraint = Unconstrained() if self.constraint is None else self.constraint
-        if self.positive:
-            constraint = NonNegative()
+        constraint = NonNegative() if self.positive else super()._feasible_set(bounds)
+        target = bounds.target
+        assert target is not None
         if target.n_targets == 1:
+            # Solvers work with targets in units of half the width of their bounds.
             return constraint.scaled(1 / target.half_width)
         if not (constraint.cone and constraint.separable):
             raise ValueError(

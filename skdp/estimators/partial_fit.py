@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable
+from collections.abc import Hashable
 from copy import copy
 from dataclasses import replace
 from functools import partial
@@ -15,6 +15,7 @@ from sklearn.utils.validation import validate_data
 from ..exceptions import warn_user
 from ..federated import DaskSites
 from ..privacy.accounting.calculus import GaussianDP, ZeroConcentratedDP
+from ..privacy.accounting.default_delta import delta_for
 from ..privacy.adjacency import Adjacency, PrivacyUnit
 from ..privacy.lock import ProcessGuard
 from ..privacy.oracle_factory import noise_for, open_rows
@@ -28,19 +29,19 @@ from ..privacy.rows.reading import columns_of, in_order, redacted
 from ..privacy.rows.row_stores import resident_rows
 from ..privacy.streams.stream import Stream
 from ..privacy.streams.visits import Call, Visits, epsilon_of_share
-from ..problem.problem import Problem
 from ..reporting.budget_warnings import warn_of_promise, warn_of_rows
-from ..reporting.open_budgets import RUN, Rollback, reservation_for
+from ..reporting.open_budgets import RUN, reservation_for, rollback
 from ..reporting.receipts import SpendBound
-from ..solvers import Blocks, Solution
+from ..solvers import Blocks, Solution, within_a_block
 from ..solvers.defaults import Stages as tuned
 from ..solvers.streaming import StreamingSolver
-from ..validation import check_parameters, shown, telling_sizes
+from ..validation import check_parameters, telling_sizes
 from .announcements import announce_release
 from .base import PrivateLinearModel
 from .fit_history import EarlierModel, FitHistory, declared_disjoint
 from .fit_plan import FitPlan, plan_stream
 from .opening import ACCEPTED
+from .refusals import of_stream, refuse
 from .solver_choice import choose_for_stream, planned_mu, settled_calculus
 
 Model = TypeVar("Model", bound=PrivateLinearModel)
@@ -134,7 +135,7 @@ def advance(
 
 def _begin(model: PrivateLinearModel, given: _Given) -> None:
     """Begin a stream, or go on with one whose session did not travel with it."""
-    before, earlier = vars(model).copy(), vars(model).get("_progress")
+    earlier = vars(model).get("_progress")
     *_, sample_weight, units = given
     if earlier is not None and earlier.secretive:
         raise ValueError(
@@ -142,7 +143,7 @@ def _begin(model: PrivateLinearModel, given: _Given) -> None:
             "copies, pickles and forked processes leave behind. Take the state along with "
             "skdp.save_checkpoint and skdp.load_checkpoint, or call fit to start anew."
         )
-    with Rollback(model):
+    with rollback(model) as before:
         check_parameters(model)
         _check_units(model, units, named=units is not None or model.max_visits > 1)
         if units is not None and earlier is not None:
@@ -151,7 +152,7 @@ def _begin(model: PrivateLinearModel, given: _Given) -> None:
                 "been given before, because nobody has counted how often persons were among them. "
                 "Call partial_fit of a clone."
             )
-        model._declare(model.horizon)
+        model.delta_ = delta_for(model.delta, model.horizon)
         if earlier is not None and not (earlier.streaming or declared_disjoint(model)):
             # The rows of the stream may be those of the fit: a run of its own.
             model.__dict__.pop(RUN, None)
@@ -171,7 +172,7 @@ def _begin(model: PrivateLinearModel, given: _Given) -> None:
         model._publish_receipt()
         if not hasattr(model, "coef_"):
             # The model before any row is asked about, with stand-ins for bounds not given.
-            outline = model._outline(1, call.rows.sparse, call.rows.weighted)
+            outline = model._stated(1, sparse=call.rows.sparse, weighted=call.rows.weighted)
             model._publish(outline, Solution(outline.start(), 0), call.rows.X.dtype)
             model._publish_bounds(outline.bounds)
     _feed(model, session, call)
@@ -265,25 +266,15 @@ def _open_session(model: PrivateLinearModel, call: Call, visits: Visits) -> Sess
     ValueError
         If the parameters do not go together with a stream.
     """
-    name, rows = type(model).__name__, call.rows
-    outline = model._outline(call.n_samples, rows.sparse, rows.weighted)
+    rows = call.rows
+    outline = model._stated(call.n_samples, sparse=rows.sparse, weighted=rows.weighted)
     solver = choose_for_stream(model.solver, outline, buffer=model.buffer)
+    refuse(model, of_stream(model, solver))
     if isinstance(solver, StreamingSolver):
-        if model.delta == 0:
-            raise ValueError(
-                f"{name} with delta=0 needs the solver 'blocks' for a stream, and buffer=True, "
-                f"because running sums have Gaussian noise, got {solver.option()!r}. Use it, or "
-                "leave delta out."
-            )
         return StreamingSession(model, visits, solver, rows)
     if not isinstance(solver, Blocks):
         plan_part(model, visits, call.n_samples, rows)
         return BatchSession(model, visits)
-    if not model.buffer:
-        raise ValueError(
-            f"{name} needs buffer=True for the solver 'blocks', which keeps the rows of a block "
-            "until it is full, got buffer=False. Use the solver 'ftrl', which keeps none."
-        )
     solver.check(outline)
     of_budget = planned_mu(model) / sqrt(visits.max_visits)
     least = solver.least(outline, of_budget)
@@ -318,8 +309,8 @@ def plan_part(
         )
     # The same for all parts, also where one is fitted by Gaussian noise and another by choices: a
     # share of the whole by each calculus would be more than the whole by either.
-    constraint = getattr(model, "constraint", None)
-    settled = settled_calculus(model._batch_solver, constraint, selects=model._may_select)
+    asked = within_a_block(model.solver)
+    settled = settled_calculus(asked, model.constraint, selects=model._may_select)
     calculus = GaussianDP() if settled == GaussianDP() else ZeroConcentratedDP()
     part = copy(model)
     part.epsilon = epsilon_of_share(calculus, model.epsilon, model.delta_, most, most)
@@ -331,38 +322,6 @@ def plan_part(
         f"whose answers to several parts do not add up exactly, got max_visits={most}. Use a "
         "solver such as 'gd'."
     )
-
-
-def _streamed_problem(
-    model: PrivateLinearModel, solver: StreamingSolver, stated: Callable[..., Problem]
-) -> Problem:
-    """The problem of a stream each of whose rows is read once; refuses what cannot be one."""
-    name, option = type(model).__name__, solver.option()
-    released, missing = model._progress.released, set(model._bounds_to_find)
-    if not model._unknown_columns:
-        # Bounds of all features bound rows, if roughly.
-        missing.discard("data_norm")
-    if released is None and missing:
-        raise ValueError(
-            f"{name} needs all bounds of rows and targets for the solver {option!r}, which cannot "
-            "look for them in rows that are yet to come. Pass data_norm or data_bounds, and "
-            "target_bounds for a regressor."
-        )
-    if model.precondition not in (None, "auto"):
-        raise ValueError(
-            f"{name} needs precondition=None for a stream with the solver {option!r}, got "
-            f"{shown(model.precondition)}."
-        )
-    if getattr(model, "class_weight", None) == "balanced":
-        raise ValueError(
-            f"{name} needs public class weights for a stream with the solver {option!r}, got "
-            "class_weight='balanced', which takes counts of rows that are yet to come."
-        )
-    problem = stated(model.horizon or 1)
-    if released is not None:
-        problem = replace(problem, initial=released.start(problem))
-    solver.check(problem)
-    return problem
 
 
 class Session(ABC):
@@ -492,7 +451,7 @@ class BlockSession(Session):
             self._close_block(model, block)
         finally:
             # Rows of which nothing was asked; and persons who came several times are one unit.
-            model._progress.parts.skip(stop - model._progress.parts.stop)
+            model._progress.parts.stop = stop
 
     def _close_block(self, model: PrivateLinearModel, block: Call) -> None:
         origin = model._progress.start if self._warm else None
@@ -510,11 +469,15 @@ class StreamingSession(Session):
         self, model: PrivateLinearModel, visits: Visits, solver: StreamingSolver, rows: ResidentRows
     ) -> None:
         released = model._progress.released
-        bounds = model._given_bounds(rows.sparse) if released is None else released.bounds
+        found = None if released is None else released.bounds
         # Of the number of rows only the penalty depends.
-        kind: dict[str, Any] = {"bounds": bounds, "sparse": rows.sparse, "weighted": rows.weighted}
-        stated = partial(copy(model)._stated, **kind)
-        problem = _streamed_problem(model, solver, stated)
+        stated = partial(
+            copy(model)._stated, bounds=found, sparse=rows.sparse, weighted=rows.weighted
+        )
+        problem = stated(model.horizon or 1)
+        if released is not None:
+            problem = replace(problem, initial=released.start(problem))
+        solver.check(problem)
         facts: dict[str, Any] = {"weighted": rows.weighted, "unit": visits.unit}
         plan = plan_stream(model, problem, solver, **facts)
         if plan.assumption is not None:

@@ -11,7 +11,7 @@ from sklearn.metrics import d2_tweedie_score
 
 from ..privacy.rows.targets import as_counts
 from ..problem.bounds import CountBounds, RowBounds
-from ..problem.constraints import Constraint, Unconstrained
+from ..problem.constraints import Constraint
 from ..problem.losses import Loss, Poisson
 from ..problem.penalties import L2, Penalty
 from ..solvers import Solver
@@ -148,11 +148,10 @@ class DPPoissonRegressor(WithInference, PrivateLinearRegressor):
         # Positive and finite, as deviances need them, whatever noise has made of so few rows.
         return np.asarray(np.exp(np.clip(scores, -_FARTHEST, _FARTHEST)))
 
-    def _objective(self, n_samples: int, bounds: RowBounds) -> tuple[Loss, Penalty, Constraint]:
+    def _objective(self, n_samples: int, bounds: RowBounds) -> tuple[Loss, Penalty]:
         assert isinstance(bounds.target, CountBounds)
-        constraint = Unconstrained() if self.constraint is None else self.constraint
         # The penalty stands beside a loss in units of the cap.
-        return Poisson(), L2(self.alpha / bounds.target.cap), constraint
+        return Poisson(), L2(self.alpha / bounds.target.cap)
 
     @staticmethod
     def _read_targets(name: str, y: np.ndarray) -> np.ndarray:

@@ -13,12 +13,10 @@ from ..exceptions import warn_user
 from ..privacy.accounting.ledger import PrivacySpent
 from ..privacy.rows.chunked import Chunks
 from ..privacy.rows.reading import redacted, strict_checks
-from ..problem.bounds import RowBounds
 from ..problem.column_bounds import clipped
 from ..reporting.privacy_ledger import PrivacyLedger
 from .fit_history import FitHistory
 from .opening import ACCEPTED
-from .range_finding import unseen_columns
 from .sklearn_export import plain_model
 
 
@@ -38,22 +36,9 @@ class PublishedModel(ABC):
 
     _progress: FitHistory
 
-    @property
-    @abstractmethod
-    def _unknown_columns(self) -> tuple[int, ...]:
-        """Columns whose ranges were searched, if any were."""
-
     @abstractmethod
     def _plain(self, coef: np.ndarray) -> Any:
         """Scikit-learn's estimator with these coefficients and all else that predictions take."""
-
-    @final
-    def _publish_bounds(self, bounds: RowBounds) -> None:
-        self.data_norm_ = bounds.data_norm
-        self.data_bounds_ = None if bounds.scaling is None else bounds.scaling.clipped_to
-        unseen = () if bounds.scaling is None else unseen_columns(bounds, self._unknown_columns)
-        names = getattr(self, "feature_names_in_", range(self.n_features_in_))
-        self.unseen_columns_ = [names[j] for j in unseen]
 
     @final
     def _publish_receipt(self) -> None:

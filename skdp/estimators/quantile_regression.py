@@ -14,7 +14,6 @@ from sklearn.metrics import d2_pinball_score
 from ..privacy.rows.dask_rows import is_collection
 from ..privacy.rows.reading import redacted, strict_checks
 from ..problem.bounds import RowBounds
-from ..problem.constraints import Constraint, Unconstrained
 from ..problem.losses import Loss, Pinball
 from ..problem.penalties import L1, NoPenalty, Penalty
 from ..solvers import Solver
@@ -216,7 +215,7 @@ class DPQuantileRegressor(PrivateLinearRegressor):
         ends = self.target_bounds_ if self.clip_predictions else (-inf, inf)
         return clipped_regressor(plain, *ends, in_order=not one)
 
-    def _objective(self, n_samples: int, bounds: RowBounds) -> tuple[Loss, Penalty, Constraint]:
+    def _objective(self, n_samples: int, bounds: RowBounds) -> tuple[Loss, Penalty]:
         # The loss is in proportion to the unit of targets, as are coefficients and the penalty.
         penalty = L1(self.alpha) if self.alpha else NoPenalty()
-        return Pinball(self._quantiles), penalty, Unconstrained()
+        return Pinball(self._quantiles), penalty

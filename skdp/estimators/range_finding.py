@@ -60,7 +60,6 @@ def private_data_norm(
         The bound. ``sqrt(n_features)``, right for standardised features, if all rows seem to be
         zero, and with a warning if the budget is too small to see anything.
     """
-    oracle.note("length of the rows")
     coarse, fine = budget.split([tuned.COARSE_SHARE, 1 - tuned.COARSE_SHARE])
     top = _size(oracle, coarse, tuned.NORM_TAIL * n_samples, scaling)
     if top is None and scaling is None:
@@ -69,7 +68,9 @@ def private_data_norm(
         return sqrt(n_features)
     edges = top * 4.0 ** (np.arange(-tuned.NORM_STEPS, 1) / tuned.NORM_STEPS)
     counts = oracle.histogram("row_norm", edges, spend=fine, scaling=scaling)
-    wanted = (1 - tuned.NORM_TAIL) * n_samples - _leeway(oracle, fine, counts)
+    # A sum over half of the bins has most noise once that of the total is out.
+    leeway = tuned.LEEWAY * _noise_scale(oracle, fine) * sqrt(counts.size) / 2
+    wanted = (1 - tuned.NORM_TAIL) * n_samples - leeway
     enough = np.flatnonzero(_below(counts, n_samples) >= wanted)
     return float(edges[enough[0]]) if enough.size else top
 
@@ -98,7 +99,6 @@ def private_target_bounds(
         :func:`unseen_targets` with a warning if none is seen; nothing is asked if the budget is too
         small to see even all in one bin.
     """
-    oracle.note("range of the targets")
     found = private_target_range(oracle, budget, n_samples, column=column)
     if found is None:
         which = "" if column is None else f" for column {column} of the targets"
@@ -133,7 +133,6 @@ def private_cap_on_counts(oracle: Oracle, spend: Spend, *, noise: float) -> Coun
     CountBounds
         With a warning, and a cap of about 1, if noise hides all targets.
     """
-    oracle.note("range of the targets")
     # A target at a power is below it, up to the rounding of a rate times its exposure.
     counts = oracle.histogram("events", _POWERS * (1 + 1e-9), spend=spend)[1:]
     scale = _noise_scale(oracle, spend)
@@ -237,7 +236,6 @@ def warn_of_target_bounds(
     edges = np.linspace(low, high, tuned.CHECKED_BINS + 1)
     # A target at the upper bound is within.
     edges[-1] = np.nextafter(edges[-1], np.inf)
-    oracle.note("check of target_bounds")
     counts = oracle.histogram("target", edges, spend=spend, column=column)
     margin = tuned.CERTAIN * _noise_scale(oracle, spend)
     given = f"target_bounds=({low:g}, {high:g})"
@@ -304,11 +302,6 @@ def _below(counts: np.ndarray, n_samples: int) -> np.ndarray:
 
 def _noise_scale(oracle: Oracle, spend: Spend) -> float:
     return oracle.adjacency.of_histogram() / sqrt(spend.amount)
-
-
-def _leeway(oracle: Oracle, spend: Spend, counts: np.ndarray) -> float:
-    # A sum over half of the bins has most noise once that of the total is out.
-    return tuned.LEEWAY * _noise_scale(oracle, spend) * sqrt(counts.size) / 2
 
 
 def _warn_unseen(parameter: str, consequence: str) -> None:

@@ -20,7 +20,8 @@ from ..privacy.rows.dask_rows import DaskRows
 from ..privacy.sites.remote_rows import RemoteRows
 from ..problem.constraints import Constraint
 from ..problem.penalties import Penalty
-from ..solvers import Solver
+from ..solvers import Blocks, Solver
+from ..solvers.streaming import StreamingSolver
 from ..validation import shown
 
 if TYPE_CHECKING:
@@ -155,7 +156,7 @@ def of_pure_epsilon(case: Case) -> Iterator[str]:
         "data_norm or data_bounds of all columns": bool(model._unknown_columns),
         "target_bounds": "target_bounds" in missing,
         "precondition='auto' or None": model.precondition not in (None, "auto"),
-        "class_weight=None or a dict": model._balanced,
+        "class_weight=None or a dict": model.class_weight == "balanced",
         "rows at one place": case.problem.sites is not None,
     }
     if lacking := [what for what, lacks in wanted.items() if lacks]:
@@ -174,7 +175,7 @@ def of_named_solver(case: Case, solver: Solver) -> Iterator[str]:
             f"needs precondition=None with the solver '{option}', which finds coordinates by "
             f"itself, got precondition={shown(model.precondition)}."
         )
-    if solver.infers and model._weighs_classes:
+    if solver.infers and model.class_weight is not None:
         yield (
             f"needs class_weight=None with the solver '{option}', because weights of classes "
             f"change what coefficients mean, got class_weight={shown(model.class_weight)}."
@@ -209,7 +210,7 @@ def of_solver(case: Case, solver: Solver) -> Iterator[str]:
             "without sites, or fit one target at a time, each with a part of the budget."
         )
     asked = {"precondition": model.precondition not in (None, "auto")}
-    asked["class_weight"] = model._balanced
+    asked["class_weight"] = model.class_weight == "balanced"
     needs = [f"{what}={getattr(model, what)!r}" for what, wanted in asked.items() if wanted]
     if model.data_bounds is not None:
         needs.append("the moments by which data_bounds scale columns")
@@ -220,6 +221,42 @@ def of_solver(case: Case, solver: Solver) -> Iterator[str]:
             f"with {kind} has nobody who may ask the rows of all sites together, which is needed "
             f"for {' and '.join(needs)}. Pass data_norm (and target_bounds), leave the others out, "
             "or use DDA(noise='central')."
+        )
+
+
+def of_stream(model: Any, solver: Solver) -> Iterator[str]:
+    """Parameters that ask a stream for rows that it does not keep, or that are yet to come."""
+    if isinstance(solver, Blocks) and not model.buffer:
+        yield (
+            "needs buffer=True for the solver 'blocks', which keeps the rows of a block until it "
+            "is full, got buffer=False. Use the solver 'ftrl', which keeps none."
+        )
+    if not isinstance(solver, StreamingSolver):
+        return
+    option, missing = solver.option(), set(model._bounds_to_find)
+    if model.delta == 0:
+        yield (
+            "with delta=0 needs the solver 'blocks' for a stream, and buffer=True, because running "
+            f"sums have Gaussian noise, got {option!r}. Use it, or leave delta out."
+        )
+    if not model._unknown_columns:
+        # Bounds of all features bound rows, if roughly.
+        missing.discard("data_norm")
+    if model._progress.released is None and missing:
+        yield (
+            f"needs all bounds of rows and targets for the solver {option!r}, which cannot look "
+            "for them in rows that are yet to come. Pass data_norm or data_bounds, and "
+            "target_bounds for a regressor."
+        )
+    if model.precondition not in (None, "auto"):
+        yield (
+            f"needs precondition=None for a stream with the solver {option!r}, got "
+            f"{shown(model.precondition)}."
+        )
+    if model.class_weight == "balanced":
+        yield (
+            f"needs public class weights for a stream with the solver {option!r}, got "
+            "class_weight='balanced', which takes counts of rows that are yet to come."
         )
 
 

@@ -267,11 +267,11 @@ class PrivateLinearRegressor(RegressorMixin, PrivateLinearModel, ABC):
     def _publish(self, problem: Problem, solution: Solution, dtype: np.dtype) -> None:
         target = problem.bounds.target
         assert target is not None
-        unit, k = target.half_width, problem.loss.n_scores
-        coef, intercept = problem.in_user_coordinates(solution.w.reshape(problem.n_rows, k))
+        unit = target.half_width
+        coef, intercept = problem.in_user_coordinates(solution.w)
         coef, intercept = np.transpose(unit * coef), unit * intercept + target.centre
         if not self.fit_intercept:
-            intercept = np.zeros(k)
+            intercept = np.zeros_like(intercept)
         one = not self._predicts_tables
         self.coef_ = np.ascontiguousarray(coef[0] if one else coef, dtype=dtype)
         self.intercept_ = float(intercept[0]) if one else intercept

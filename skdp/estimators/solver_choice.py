@@ -12,6 +12,7 @@ from ..problem.constraints import Constraint
 from ..problem.problem import Problem
 from ..solvers import SOLVERS, PreconditionedGD, Solver, TrackedGD, kind_of
 from ..solvers.defaults import Choices as tuned
+from ..solvers.defaults import DefaultPenalty
 from ..solvers.minibatches import refuse_batch_size
 from ..solvers.preconditioning import (
     FrequencyScaling,
@@ -219,6 +220,22 @@ def planned_mu(model: Any) -> float:
     if model.delta_ == 0:
         return nominal(model.epsilon) / sqrt(model.n_features_in_ + 1)
     return gaussian_mu(nominal(model.epsilon), model.delta_)
+
+
+def default_strength(model: Any, n_samples: int, inverse: float = DefaultPenalty.WEAKEST) -> float:
+    """Strength 1 / (n C) of a ridge that is no stronger than noise asks for.
+
+    Parameters
+    ----------
+    model : estimator
+        As for :func:`planned_mu`.
+    n_samples : int
+        Number of rows n.
+    inverse : float, optional
+        Largest C.
+    """
+    evidence = n_samples * planned_mu(model)
+    return 1.0 / (n_samples * min(inverse, max(1.0, evidence / DefaultPenalty.EVIDENCE_A_UNIT)))
 
 
 def in_few_steps(

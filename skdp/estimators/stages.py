@@ -34,7 +34,7 @@ from ..problem.bounds import RowBounds, TargetBounds
 from ..problem.column_bounds import ColumnBounds, ColumnScaling
 from ..problem.problem import Problem
 from ..problem.sites import Sites
-from ..solvers import Solution, Solver
+from ..solvers import Solution, Solver, within_a_block
 from ..solvers.defaults import ClassPrior
 from ..solvers.defaults import Pilot as pilot
 from ..solvers.defaults import Stages as tuned
@@ -112,7 +112,7 @@ class Case:
     @cached_property
     def asked(self) -> str | Solver:
         """Solver, or its name, as parameters give it; for times, by whether errors can be told."""
-        asked = self.model._batch_solver
+        asked = within_a_block(self.model.solver)
         whole = self.unit is PrivacyUnit.ROW and self.model.precondition in (None, "auto")
         if asked == "auto" and whole and tells_errors(self.problem, self.mu):
             return "one_step"
@@ -132,7 +132,7 @@ class Case:
         no weights, nor have their classes.
         """
         problem, model = self.problem, self.model
-        alike = self.unit is PrivacyUnit.ROW and not self.weighted and not model._weighs_classes
+        alike = self.unit is PrivacyUnit.ROW and not self.weighted and model.class_weight is None
         anew = self.origin is None and self.found is None and not self.block
         by_default = self.asked == "auto" and model.precondition == "auto"
         regression = problem.loss.squared and problem.loss.n_scores == 1
@@ -152,7 +152,7 @@ class Case:
         # More features than are whitened are too many for the few steps that come after.
         return m if smaller and Whitening().resolves(problem.of_sample(m), self.mu) else None
 
-    @property
+    @cached_property
     def asked_first(self) -> Problem:
         """The problem of the sample that the fit starts on, or of all rows if there is none."""
         return self.problem.of_sample(self.sample)
@@ -200,8 +200,6 @@ class FitState:
     n_samples : int
         Number of rows or units, or the total weight of weighted ones as a number of rows of the
         largest weight.
-    sample : ndarray of shape (m,), optional
-        Positions of the rows that the fit starts on. None asks all rows.
     """
 
     model: PrivateLinearModel
@@ -213,32 +211,28 @@ class FitState:
     sites: Sites | None
     whole_units: bool
     n_samples: int
-    sample: np.ndarray | None = None
     solution: Solution = field(init=False)
-    _problem: Problem | None = field(init=False, default=None)
 
-    @property
+    @cached_property
     def problem(self) -> Problem:
-        """The problem; it is stated once all bounds are there."""
-        if self._problem is None:
-            plan, n, rows = self.plan, self.n_samples, self.plan.n_samples
-            self._problem = self.model._stated(
-                n,
-                self.bounds,
-                sparse=plan.sparse,
-                weighted=plan.weighted,
-                sites=self.sites,
-                whole_units=self.whole_units,
-                actual_rows=None if n == rows else rows,
-            )
-            if self.origin is not None:
-                start = self.origin.start(self._problem)
-                self._problem = replace(self._problem, initial=start)
-        return self._problem
+        """The problem; it is stated once all bounds are there, and stages may put another here."""
+        plan, n, rows = self.plan, self.n_samples, self.plan.n_samples
+        stated = self.model._stated(
+            n,
+            self.bounds,
+            sparse=plan.sparse,
+            weighted=plan.weighted,
+            sites=self.sites,
+            whole_units=self.whole_units,
+            actual_rows=None if n == rows else rows,
+        )
+        return stated if self.origin is None else replace(stated, initial=self.origin.start(stated))
 
-    @problem.setter
-    def problem(self, problem: Problem) -> None:
-        self._problem = problem
+    @cached_property
+    def sample(self) -> np.ndarray | None:
+        """Positions of the rows that the fit starts on; None asks all rows."""
+        first = self.plan.stage(Pilot)
+        return None if first is None else drawn(self.n_samples, first.n_samples, self.rng)
 
     @property
     def n_asked(self) -> int:
@@ -536,17 +530,15 @@ class ClassCounts(Stage):
     @classmethod
     def wanted(cls, case: Case, solver: Solver) -> Self | None:
         """None for solvers that make no use of the counts, and where noise would drown them."""
-        balanced = case.model._balanced
+        balanced = case.model.class_weight == "balanced"
         used = case.classifies and (balanced or solver.descends)
-        return (
-            cls(ClassPrior.COUNT_SHARE)
-            if used and asks_for_counts(case.problem, balanced=balanced)
-            else None
-        )
+        asked = used and asks_for_counts(case.problem, balanced=balanced)
+        return cls(ClassPrior.COUNT_SHARE) if asked else None
 
     def run(self, fit: FitState, oracle: Oracle) -> None:
         """Start at the log-odds of the classes, and weigh classes if that is asked for."""
-        fit.problem = with_class_prior(fit.problem, oracle, balanced=fit.model._balanced)
+        balanced = fit.model.class_weight == "balanced"
+        fit.problem = with_class_prior(fit.problem, oracle, balanced=balanced)
 
     def __str__(self) -> str:
         return f"class counts, up to {self.share:.0%} of the rest"

@@ -49,7 +49,7 @@ from ..reporting.budget_warnings import warn_of_promise
 from ..reporting.composition import ParallelComposition
 from ..reporting.composition_verdicts import warn_of
 from ..reporting.number_of_trials import NumberOfTrials
-from ..reporting.open_budgets import BudgetedEstimator, Rollback, reservation_for
+from ..reporting.open_budgets import BudgetedEstimator, reservation_for, rollback
 from ..reporting.privacy_ledger import PrivacyLedger
 from ..reporting.progress_bar import with_progress
 from ..reporting.receipts import FOUND_BY, Receipt, SpendBound
@@ -246,7 +246,7 @@ class PrivateSearch(BudgetedEstimator, MetaEstimatorMixin, BaseEstimator, ABC):
                 "it."
             )
         charge = reservation_for(self)
-        with Rollback(self, charge):
+        with rollback(self, charge):
             delta, units, unit = delta_for(self.delta, None), None, PrivacyUnit.ROW
             if privacy_unit is not None:
                 units, unit = PrivacyUnits.of(privacy_unit), PrivacyUnit.DECLARED

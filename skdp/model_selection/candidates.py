@@ -28,6 +28,7 @@ from ..estimators.opening import ACCEPTED
 from ..preprocessing.base import PrivateTransformer
 from ..preprocessing.one_hot_encoder import DPOneHotEncoder
 from ..privacy.accounting.calculus import Calculus, GaussianDP, ZeroConcentratedDP
+from ..privacy.accounting.default_delta import delta_for
 from ..privacy.accounting.events import ExponentialEvent, GaussianEvent, PrefixSumEvent
 from ..privacy.accounting.ledger import PrivacySpent
 from ..privacy.adjacency import Adjacency, PrivacyUnit
@@ -252,7 +253,7 @@ class Candidates:
         if isinstance(step, PrivateTransformer):
             return None if step._set_aside(1.0) else GaussianDP()
         probe = clone(step)
-        probe._declare(self.n_samples)
+        probe.delta_ = delta_for(probe.delta, self.n_samples)
         if same_features:
             probe._tell_columns(self.n_features)
             probe._prepare_targets(y)

@@ -32,7 +32,7 @@ from ..privacy.rows.reading import attempted, columns_of_table, redacted, strict
 from ..privacy.rows.row_stores import resident_rows
 from ..problem.column_bounds import ColumnBounds
 from ..reporting.budget_warnings import warn_of_promise
-from ..reporting.open_budgets import BudgetedEstimator, Rollback, charged, reservation_for
+from ..reporting.open_budgets import BudgetedEstimator, charged, reservation_for, rollback
 from ..reporting.privacy_ledger import PrivacyLedger
 from ..reporting.receipts import SpendBound
 from ..validation import INFINITE, check_parameters, one_of, telling_sizes
@@ -360,7 +360,7 @@ class PrivateTransformer(Transformer, ABC):
         and so does a note on the exception.
         """
         charge = reservation_for(self)
-        with Rollback(self, charge):
+        with rollback(self, charge):
             check_parameters(self)
             terms, units, unit = self._terms(None), None, PrivacyUnit.ROW
             if privacy_unit is not None:

@@ -303,7 +303,7 @@ class Oracle(ABC):
         of_share: float,
         usual: float = 0.5,
         whole_units: bool = False,
-    ) -> tuple[np.ndarray, Noisy]:
+    ) -> tuple[Noisy, Noisy]:
         """Noisy mean of gradients clipped to ``clip_norm``, and the share of rows not clipped.
 
         ``of_share``, between 0 and 1, is the part of the spend that goes to the share; ``usual`` is
@@ -312,10 +312,9 @@ class Oracle(ABC):
         """
         gradient = self._gradient_at(w, (clip_norm, whole_units, False))
         weight = self._adjacency.of_sum(gradient.bound) * sqrt(of_share / (1 - of_share))
-        query = GradientAndShareQuery(gradient, weight, usual)
-        answer = self._release(query, spend)
-        scale = self._scale(query, spend) / weight
-        return answer[:-1].reshape(w.shape), Noisy(answer[-1] / weight, scale)
+        answer, scale = self._noisy(GradientAndShareQuery(gradient, weight, usual), spend)
+        share = Noisy(answer[-1] / weight, scale / weight)
+        return Noisy(answer[:-1].reshape(w.shape), scale), share
 
     @final
     def gradient_sizes(

@@ -6,12 +6,13 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import exp, inf, isnan, sqrt
+from numbers import Integral
 from typing import ClassVar, final
 
 import numpy as np
 from scipy.special import exp1, expit
 
-from ..validation import check_integers, numbers_in, settle_numbers, shown
+from ..validation import check_numbers, numbers_in, settle_numbers, shown
 
 __all__ = [
     "Hazard",
@@ -354,7 +355,7 @@ class _OfClasses(Loss, ABC):
 def _check_several(loss: Loss, name: str, advice: str) -> None:
     """Refuse a number of classes or targets that is none, or less than 2."""
     number = getattr(loss, name)
-    check_integers(type(loss).__name__, **{name: number})
+    check_numbers(type(loss).__name__, Integral, **{name: number})
     if not number >= 2:
         raise ValueError(
             f"{type(loss).__name__} needs {name} of at least 2, got {number}; {advice}."

@@ -187,8 +187,11 @@ class ElasticNet(_OfStrength):
             )
 
 
-def soft_threshold(w: np.ndarray, threshold: float) -> np.ndarray:
-    """``sign(w) max(|w| - threshold, 0)``, the proximal map of ``threshold ||.||_1``."""
+def soft_threshold(w: np.ndarray, threshold: float | np.ndarray) -> np.ndarray:
+    """``sign(w) max(|w| - threshold, 0)``, the proximal map of ``threshold ||.||_1``.
+
+    The threshold may be one for each column.
+    """
     # Several times as fast as numpy's clip for the few entries of a model.
     out = np.minimum(w, threshold)
     np.maximum(out, -threshold, out=out)

@@ -220,7 +220,7 @@ class Problem:
 
         Parameters
         ----------
-        w : ndarray of shape (p, K)
+        w : ndarray of shape (p, K), or (p,)
             A solution.
 
         Returns
@@ -231,6 +231,7 @@ class Problem:
             Intercepts.
         """
         constant, row_map = self.bounds.intercept_value, self.bounds.row_map
+        w = w.reshape(self.n_rows, -1)
         v = w[:-1] if constant else w
         intercept = constant * w[-1] if constant else np.zeros(w.shape[1])
         if row_map is not None:

@@ -1,12 +1,19 @@
 """Totals of what composed estimators have spent, and the budget that they may not exceed."""
 
-from .budget import PrivacyBudget
 from .composition import RULES, ParallelComposition, compose
 from .composition_verdicts import check_composed, verdict_of
 from .divergences import CHOICE_AS_GAUSSIAN, gaussian_price, grouped, renyi
-from .filters import FILTERS, Amount, GaussianFilter, RenyiFilter, SumsFilter, ThresholdFilter
 from .number_of_trials import NumberOfTrials
 from .open_budgets import TOKENS, BudgetedEstimator
+from .privacy_budget import PrivacyBudget
+from .privacy_filters import (
+    FILTERS,
+    Amount,
+    GaussianFilter,
+    RenyiFilter,
+    SumsFilter,
+    ThresholdFilter,
+)
 from .privacy_ledger import QUERIES, PrivacyLedger, Releases, releases, words_of
 from .privacy_report import SCHEMA, PrivacyReport, report
 from .receipts import Receipt, SpendBound

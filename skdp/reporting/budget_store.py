@@ -23,7 +23,7 @@ from ..exceptions import BudgetExceededError
 from ..privacy.accounting.calculus import ThresholdedGaussianDP
 from ..privacy.accounting.ledger import PrivacySpent
 from ..privacy.adjacency import Adjacency, PrivacyUnit
-from .filters import (
+from .privacy_filters import (
     FILTERS,
     Amount,
     Filter,

@@ -223,6 +223,12 @@ class ParallelComposition:
     number, so that the spend can be recomputed from what is left and memory does not grow. Gaussian
     receipts are folded with Gaussian ones, and others with others.
 
+    Attributes
+    ----------
+    stop : int
+        Number of rows that belong to the parts so far, or come before the next. Larger if it is
+        set: of the rows between nobody has asked, and nobody will.
+
     Guarantees
     ----------
     - Parts follow each other without a row in common.
@@ -231,7 +237,7 @@ class ParallelComposition:
 
     def __init__(self) -> None:
         self._receipts: list[_Receipt] = []
-        self._stop = 0
+        self.stop = 0
 
     @classmethod
     def after(cls, receipt: Receipt, n_samples: int) -> Self:
@@ -245,10 +251,10 @@ class ParallelComposition:
             Number of earlier rows.
         """
         parts = cls()
-        parts._stop = n_samples
+        parts.stop = n_samples
         if not receipt.nothing:
             part = Part(0, max(1, n_samples))
-            parts._stop = part.stop
+            parts.stop = part.stop
             parts._receipts = [_Receipt(part, receipt.unlocated().events, receipt.spent)]
         return parts
 
@@ -256,11 +262,6 @@ class ParallelComposition:
     def several(self) -> bool:
         """True if more than one part was queried."""
         return len(self._receipts) > 1
-
-    @property
-    def stop(self) -> int:
-        """Number of rows that belong to the parts so far."""
-        return self._stop
 
     def add(self, n_samples: int, ledger: Ledger) -> None:
         """Record what the ledger of the next part was charged.
@@ -287,9 +288,9 @@ class ParallelComposition:
         ledger : Ledger
             Opened for these rows and no others.
         """
-        part = Part(self._stop, self._stop + n_samples)
+        part = Part(self.stop, self.stop + n_samples)
         whole = _Receipt(part, None, PrivacySpent(ledger.epsilon, ledger.delta))
-        self._receipts, self._stop = [*self._receipts, whole], part.stop
+        self._receipts, self.stop = [*self._receipts, whole], part.stop
 
     def settle(self, ledger: Ledger) -> None:
         """Replace the budget of the latest part by what its ledger was charged.
@@ -302,16 +303,6 @@ class ParallelComposition:
         part = self._receipts[-1].part
         self._receipts[-1] = _Receipt(part, ledger.receipt(whole=True), ledger.spent())
         self._fold()
-
-    def skip(self, n_samples: int) -> None:
-        """Pass over rows that nobody has asked about, and nobody will.
-
-        Parameters
-        ----------
-        n_samples : int
-            Number of rows.
-        """
-        self._stop += n_samples
 
     def spent(self) -> PrivacySpent:
         """The largest spend of a part."""
@@ -350,7 +341,7 @@ class ParallelComposition:
 
     def __copy__(self) -> ParallelComposition:
         other = ParallelComposition()
-        other._receipts, other._stop = [*self._receipts], self._stop
+        other._receipts, other.stop = [*self._receipts], self.stop
         return other
 
 

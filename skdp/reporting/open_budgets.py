@@ -295,25 +295,22 @@ class BudgetedEstimator(BaseEstimator):
         return copy
 
 
-class Rollback:
-    """Context in which a model that fails keeps the attributes that it had before.
+@contextmanager
+def rollback(model: Any, charge: Reservation | None = None) -> Iterator[dict[str, Any]]:
+    """Context in which a model that fails keeps the attributes that it had before; yields these.
 
     Attributes are restored, not what they hold: within the context they may be replaced only. What
     is set aside for a run that has not begun is given back: in a reservation, or else in that of
     the latest run that the model knows then.
     """
-
-    def __init__(self, model: Any, charge: Reservation | None = None) -> None:
-        self._model, self._charge = model, charge
-
-    def __enter__(self) -> None:
-        self._before = self._model.__dict__.copy()
-
-    def __exit__(self, kind: Any, *_: Any) -> None:
-        if kind is not None:
-            (self._charge or reservation_for(self._model, goes_on=True)).cancel()
-            self._model.__dict__.clear()
-            self._model.__dict__.update(self._before)
+    before = vars(model).copy()
+    try:
+        yield before
+    except BaseException:
+        (charge or reservation_for(model, goes_on=True)).cancel()
+        vars(model).clear()
+        vars(model).update(before)
+        raise
 
 
 @contextmanager

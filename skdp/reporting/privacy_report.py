@@ -16,10 +16,10 @@ from ..privacy.accounting.events import Event, GaussianEvent, Part, Site, SiteGa
 from ..privacy.accounting.ledger import PrivacySpent
 from ..privacy.adjacency import Adjacency, PrivacyUnit
 from ..validation import shown
-from .budget import PrivacyBudget
 from .budget_warnings import LARGEST_EPSILON
 from .composition import RULES, common_adjacency, compose, follows, rule_of
 from .deployment_record import deployment_record
+from .privacy_budget import PrivacyBudget
 from .privacy_ledger import NEW_ROWS, of_stream, releases, times
 from .receipts import Receipt
 from .total import Found

@@ -11,7 +11,7 @@ from scipy.sparse import issparse
 
 from ..federated import TOPOLOGIES, Adjacent, Round, Topology, draw_rounds, most_activations
 from ..privacy.accounting.calculus import Calculus
-from ..privacy.mechanisms.site_masks import exposure, exposure_of_all_pairs
+from ..privacy.mechanisms.mask_exposure import exposure, exposure_of_all_pairs
 from ..problem.problem import Problem
 from ..problem.sites import Sites
 from ..validation import count, interval, one_of, shown

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 from scipy.special import softmax
 
+from ..problem.penalties import soft_threshold
 from ..problem.problem import Problem
 from ..validation import interval
 from .base import Solution, Solver
@@ -142,7 +143,7 @@ class DualAveraging(Solver):
 
         def beyond_noise() -> np.ndarray:
             out = start + V
-            out[:d] = start[:d] + _soft(V[:d], threshold * np.sqrt(variance))
+            out[:d] = start[:d] + soft_threshold(V[:d], threshold * np.sqrt(variance))
             return out
 
         tail = TailMean(steps, self.average)
@@ -211,7 +212,7 @@ def _opening(
     contrast = np.diag(weights) - np.outer(weights, expected)
     G = sums[: problem.n_features] @ contrast
     noise = sd * np.linalg.norm(contrast, axis=0)
-    kept = _soft(G, threshold * noise)
+    kept = soft_threshold(G, threshold * noise)
     # By how much a row's class is ahead on average for weights ``kept``; noise that passed the
     # threshold agrees with itself and is taken off.
     agreement = float(np.vdot(kept, G)) - float(((kept != 0) * noise**2).sum())
@@ -219,8 +220,3 @@ def _opening(
     afforded = tuned.SCORE_NOISE / (problem.row_norm * max(float(noise.max()), 1e-9 * sd))
     length = afforded if agreement * afforded <= tuned.ADVANTAGE else tuned.ADVANTAGE / agreement
     return length * G, length * noise
-
-
-def _soft(v: np.ndarray, level: np.ndarray) -> np.ndarray:
-    """v, moved towards zero by the level of its column."""
-    return np.sign(v) * np.maximum(np.abs(v) - level, 0.0)

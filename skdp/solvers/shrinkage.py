@@ -56,7 +56,7 @@ class Course(NamedTuple):
         n = len(self.steps)
         kept = max(1, ceil(self.average * n))
         # What the mean gains by a change of the iterate, and of the move that led to it.
-        of_iterate, of_move, total = (np.zeros(len(curvatures)) for _ in range(3))
+        of_iterate, of_move, total = np.zeros((3, len(curvatures)))
         for k in reversed(range(n)):
             if k >= n - kept:
                 of_iterate += 1 / kept

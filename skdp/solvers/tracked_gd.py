@@ -176,7 +176,7 @@ class TrackedGD(Solver):
         asks = asks and problem.n_samples * budget.mu >= tuned.COUNTED_EVIDENCE
         last = tuned.CALIBRATION_SHARE if asks else 0.0
         for spend in budget.fraction(1 - tuned.FIRST_CLIP_SHARE - last).split(steps):
-            g, share = oracle.gradient_and_share(
+            gradient, share = oracle.gradient_and_share(
                 w,
                 spend=spend,
                 clip_norm=clip_norm,
@@ -189,22 +189,22 @@ class TrackedGD(Solver):
                 tuned.SCORE_NOISE * evidence * sqrt(p * curvature) * together / clip_norm
             )
             step = (1 - momentum) * min(stride, total_step_size / steps) / curvature
-            g += _pull(held, along, w - start)
-            moved = w - step * g + momentum * (w - before)
+            slope = gradient.value + _pull(held, along, w - start)
+            moved = w - step * slope + momentum * (w - before)
             before, w = w, problem.project(problem.prox(moved, step))
             tail.add(w)
             sizes.append(step)
-            scales.append(oracle.gradient_scale(spend=spend, clip_norm=clip_norm))
+            scales.append(gradient.scale)
             shares.append(float(share.value))
             # Noise larger than the share of clipped rows would make the clip a random walk.
             rate = pace * min(1.0, (1 - whole) / share.scale)
             excess = (float(share.value) - whole) / (1 - whole)
             clip_norm *= exp(-rate * min(1.0, max(-1.0, excess)))
-        ratio = tuned.NOISE_RATIO / (1 - tuned.FOLLOWING_SHARE)
         left = min(1.0, max(tuned.LEAST_WHOLE, float(np.mean(shares))))
         course = Course(sizes, momentum, scales, self.average)
-        ratios = {"whole": left, "noise_ratio": ratio}
-        w = towards_start(problem, tail.value(), course, length=length, **ratios)
+        w = towards_start(
+            problem, tail.value(), course, length=length, whole=left, noise_ratio=tuned.NOISE_RATIO
+        )
         if asks:
             w = calibrated(problem, oracle, w, budget.fraction(last))
         return Solution(w, n_iter=steps)

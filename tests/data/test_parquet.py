@@ -273,7 +273,7 @@ def test_rows_are_decoded_once_where_they_have_room_or_ahead_and_no_bit_changes(
     monkeypatch.setattr(source.ParquetSource, "_chunks", counted(passes))
     models = []
     for threads, memory in ((1, None), (1, 24 * N), (1, 0), (2, None), (2, 24 * N), (2, 0)):
-        monkeypatch.setattr(source, "threads_here", lambda threads=threads: threads)
+        monkeypatch.setattr(source, "usable_threads", lambda threads=threads: threads)
         chunks = Chunks.from_parquet(folder, target="returned", columns=NAMES, memory=memory)
         passes.clear()
         models.append(DPLogisticRegression(**BUDGET).fit(chunks))
@@ -312,7 +312,7 @@ def changing(folder, fit, after):
 def test_a_file_that_changes_ends_the_fit_and_the_receipt_says_what_was_spent(
     tmp_path, monkeypatch, how, ahead
 ):
-    monkeypatch.setattr(source, "threads_here", lambda: ahead)
+    monkeypatch.setattr(source, "usable_threads", lambda: ahead)
     of = columns()
     folder = written(tmp_path / "a", of)
     changed = {name: column.copy() for name, column in of.items()}

@@ -100,20 +100,6 @@ def test_solvers_that_have_shared_out_their_budget_take_no_row_beyond_the_horizo
     assert {e.part for e in model.privacy_ledger_} == {Part(0, 500)}
 
 
-@pytest.mark.parametrize(
-    ("options", "complaint"),
-    [
-        ({"data_norm": None}, "needs all bounds of rows"),
-        ({"precondition": "full"}, "needs precondition=None for a stream"),
-        ({"class_weight": "balanced"}, "needs public class weights"),
-        ({"solver": CUTS, "buffer": False}, "needs buffer=True for the solver 'blocks'"),
-    ],
-)
-def test_what_takes_a_look_at_rows_to_come_or_before_is_refused(options, complaint):
-    with pytest.raises(ValueError, match=complaint):
-        feed(classifier(**{"solver": "ftrl", "horizon": N} | options))
-
-
 @every_model
 def test_a_stream_goes_on_from_a_fit_and_says_both(make):
     model = make().fit(X[:300], target(make())[:300])

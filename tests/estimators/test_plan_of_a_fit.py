@@ -133,7 +133,7 @@ def test_half_weights_do_not_turn_the_solver_of_a_lasso(seen):
 def test_preconditioners_say_beforehand_where_noise_would_hide_what_there_is(preconditioner, least):
     problem = MODELS["linear"]()
     problem.n_features_in_ = 4
-    outline = problem._outline(1000, False, False)
+    outline = problem._stated(1000, sparse=False, weighted=False)
     assert preconditioner.acts(outline, least / 1000 * 1.001, known=False)
     assert not preconditioner.acts(outline, least / 1000 * 0.999, known=False)
     assert IterativeWhitening().acts(outline, 1e-9, known=True)

@@ -40,6 +40,12 @@ def planned(model, **facts):
     return lambda: skdp.plan(model, 100, 3, **facts)
 
 
+def streamed(solver="ftrl", **parameters):
+    """The first call of a stream, which is to be refused."""
+    model = classifier(solver=solver, **parameters)
+    return lambda: model.partial_fit(np.zeros((4, 2)), [0, 1, 0, 1])
+
+
 def said(moment, *facts):
     """The sentences of a moment, for facts that take more than parameters."""
     return lambda: refusals.refuse(DPLogisticRegression(), moment(*facts))
@@ -90,6 +96,11 @@ EXAMPLES = {
     "with DDA has nobody.*for class_weight='balanced' and bounds to be estimated": planned(
         classifier(data_norm=None, class_weight="balanced"), **SITES
     ),
+    "buffer=True for the solver 'blocks'": streamed("blocks", buffer=False),
+    "with delta=0 needs the solver 'blocks' for a stream.*got 'ftrl'": streamed(delta=0),
+    "all bounds of rows and targets for the solver 'ftrl'": streamed(data_norm=None),
+    "precondition=None for a stream.*got 'full'": streamed(precondition="full"),
+    "public class weights for a stream": streamed(class_weight="balanced"),
     "more than half of the budget for the one answer of ObjectivePerturbation, got 50%": said(
         refusals.of_one_answer, ObjectivePerturbation(), PerturbedGaussianDP(GaussianDP()), 0.5
     ),

@@ -15,7 +15,6 @@ _CALLED = {
     "trials": "skdp.reporting.number_of_trials",
     "Mixing": "planted_bugs.queries",
     "searches": "planted_bugs.searches",
-    "base": "skdp.estimators.base",
     "queries": "skdp.privacy.queries.base",
     "rows_base": "skdp.privacy.rows.base",
     "Facts": "skdp.privatization.facts",

@@ -110,5 +110,5 @@ BUGS = (
     Bug("a margin for rounding by the rows of a sample", {"PrivateOracle._refuse_number_of_rows": gives(None)}, partial(MARGINS, "gradient"), "DID NOT RAISE"),
     Bug("a norm that does not say how many rows its margin for rounding is for", {"GradientNormQuery.problem": Value(None)}, partial(MARGINS, "gradient_norm"), "DID NOT RAISE"),
     Bug("a sample of the rows of people", {"ResidentRows._taken": of_whoever}, rows_of_people_are_not_sampled, "were sampled"),
-    Bug("a sample of runs of rows", {"base.drawn": in_runs}, rows_that_lie_together_are_drawn_apart, "next to another"),
+    Bug("a sample of runs of rows", {"stages.drawn": in_runs}, rows_that_lie_together_are_drawn_apart, "next to another"),
 )  # fmt: skip

@@ -304,7 +304,7 @@ BUGS = (
     Bug("parts of a stream that are not charged", {"Ledger.charge": lambda honest, self, event: None if event.length < 20 else honest(self, event), "FTRL.plan": lambda honest, self, problem, mu: StreamPlan(19, 0.3)}, ONCE, "a part is not paid for"),
     Bug("a restarted stream that forgets what it spent", {"BlockSession._close_block": lambda honest, self, model, block: (setattr(model._progress, "parts", ParallelComposition()), honest(self, model, block))[1]}, PARTS),
     Bug("a spend of a stream that is the sum of its parts", {"ParallelComposition.spent": lambda _, self: PrivacySpent(sum(r.spent.epsilon for r in self._receipts), 1e-5)}, PARTS),
-    Bug("parts of a stream that overlap", {"ParallelComposition.open": lambda honest, self, *args: (setattr(self, "_stop", max(0, self._stop - 1)), honest(self, *args))[1]}, PARTS),
+    Bug("parts of a stream that overlap", {"ParallelComposition.open": lambda honest, self, *args: (setattr(self, "stop", max(0, self.stop - 1)), honest(self, *args))[1]}, PARTS),
     Bug("a row in two blocks", {"BlockSession._close_block": after(last_row_kept)}, blocks_have_no_row_in_common),
     Bug("a cut that depends on rows", {"BlockSession._close_block": sets("_cut", lambda self, model, block: self._cut + int(np.sum(block.rows.y)) % 7)}, cuts_follow_from_answers),
     # What goes along.

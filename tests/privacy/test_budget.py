@@ -182,7 +182,6 @@ def test_what_is_reserved_before_rows_are_looked_at_is_what_ledgers_accept(name)
     for estimator in (DPLogisticRegression(), DPLassoRegressor(data_norm=1.0)):
         if name == "screening" and isinstance(estimator, DPLogisticRegression):
             continue
-        estimator._declare(None)
         claim = estimator.set_params(solver=name)._claim()
         assert claim.limit <= gdp.mu(1.0, 1e-5) ** 2
         if name == "auto" and isinstance(estimator, DPLogisticRegression):

@@ -37,7 +37,7 @@ def ask_gradient_and_share(oracle, spend):
     of_gradient = oracle.adjacency.of_sum(0.3)
     of_share = WEIGHT**2 / (of_gradient**2 + WEIGHT**2)
     gradient, share = oracle.gradient_and_share(W, spend=spend, clip_norm=0.3, of_share=of_share)
-    return np.append(gradient, WEIGHT * share.value)
+    return np.append(gradient.value, WEIGHT * share.value)
 
 
 # Query: (how it is asked, the query it stands for).

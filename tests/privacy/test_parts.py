@@ -82,6 +82,6 @@ def test_folding_bounds_memory_and_keeps_the_spend():
 def test_rows_that_nobody_asked_about_are_in_no_part():
     parts = ParallelComposition()
     parts.add(4, charged(0.5))
-    parts.skip(3)
+    parts.stop += 3
     parts.add(4, charged(0.5))
     assert {e.part for e in parts.events()} == {Part(0, 4), Part(7, 11)}

@@ -1,6 +1,9 @@
 """Private scores of fitted models on test rows, with intervals and plots."""
 
-from .estimates import (
+from .evaluate import evaluate
+from .evaluation_result import CalibrationCurve, ConfusionMatrix, Evaluation, RocCurve, Score
+from .pointwise_models import is_pointwise
+from .score_estimates import (
     Estimate,
     Mean,
     OutcomeTable,
@@ -10,9 +13,6 @@ from .estimates import (
     of_counts,
     ratio_of,
 )
-from .evaluate import evaluate
-from .pointwise_models import is_pointwise
-from .scores import CalibrationCurve, ConfusionMatrix, Evaluation, RocCurve, Score
 
 __all__ = [
     "CalibrationCurve",

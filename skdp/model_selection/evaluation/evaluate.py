@@ -28,7 +28,7 @@ from ...privacy.rows.predicted_rows import Predictor, predicted_rows
 from ...privacy.rows.privacy_units import PrivacyUnits
 from ...privacy.rows.reading import columns_of, places_among, redacted, strict_checks
 from ...privacy.rows.targets import checked_classes, signed_times
-from ...reporting.open_budgets import Rollback, charged, reservation_for
+from ...reporting.open_budgets import charged, reservation_for, rollback
 from ...reporting.receipts import SpendBound
 from ...reporting.total import privacy_spent
 from ...reporting.training_targets import was_fitted_to
@@ -41,7 +41,11 @@ from ...validation import (
     sized,
     telling_sizes,
 )
-from .estimates import (
+from .evaluation_plan import AREA_BINS, OF_COUNTS, OF_EVENTS, EvaluationPlan, metrics_for
+from .evaluation_result import CalibrationCurve, ConfusionMatrix, Evaluation, RocCurve, Score
+from .pointwise_models import is_pointwise
+from .row_means import Asked, Facts, score_means
+from .score_estimates import (
     LEAST_EVIDENCE,
     Estimate,
     OutcomeTable,
@@ -49,10 +53,6 @@ from .estimates import (
     of_counts,
     roc_area,
 )
-from .evaluation_plan import AREA_BINS, OF_COUNTS, OF_EVENTS, EvaluationPlan, metrics_for
-from .pointwise_models import is_pointwise
-from .row_means import Asked, Facts, score_means
-from .scores import CalibrationCurve, ConfusionMatrix, Evaluation, RocCurve, Score
 from .survival import SurvivalModel, score_survival
 
 _CONSTRAINTS: dict[str, list[Any]] = {
@@ -243,7 +243,7 @@ def evaluate(
     check_hyperparameters(_CONSTRAINTS, given, "evaluate")
     result = Evaluation()
     charge = reservation_for(result)
-    with Rollback(result, charge):
+    with rollback(result, charge):
         units, unit = None, PrivacyUnit.ROW
         if privacy_unit is not None:
             units, unit = PrivacyUnits.of(privacy_unit), PrivacyUnit.DECLARED

@@ -27,9 +27,9 @@ from ...privacy.queries.metric_means import (
     squared_error,
     squared_r2_term,
 )
-from .estimates import Estimate, Mean, group_mean_of, mean_of, r2_of, ratio_of
 from .evaluation_plan import EvaluationPlan
-from .scores import Evaluation, Score
+from .evaluation_result import Evaluation, Score
+from .score_estimates import Estimate, Mean, group_mean_of, mean_of, r2_of, ratio_of
 
 # Noise of the mean of targets, in units of half their bounds, from which on R2 has no interval.
 _R2_HIDDEN = 0.02

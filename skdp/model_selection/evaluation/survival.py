@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from ...privacy.queries.metric_means import RowMetric
-from .estimates import LEAST_EVIDENCE, Estimate
 from .row_means import Asked
+from .score_estimates import LEAST_EVIDENCE, Estimate
 
 # Groups of times, and edges of scores: logarithms of the hazard up to the last time.
 _MOST_TIMES, _EDGES = 10, np.arange(-5.0, 2.01, 0.5)

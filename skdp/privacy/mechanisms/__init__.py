@@ -4,6 +4,7 @@ from ...validation import shown
 from .blt import BLT, decay_rates
 from .gaussian import GaussianMechanism, SampledGaussian, ThresholdMechanism
 from .gumbel import GumbelMechanism
+from .mask_exposure import exposure, exposure_bound, exposure_of_all_pairs
 from .noise_grid import noisy_on_grid, spacing
 from .perturbed_objective import (
     ObjectivePerturbation,
@@ -12,7 +13,6 @@ from .perturbed_objective import (
     largest_pure_jacobian,
 )
 from .prefix_sums import PrefixSumMechanism
-from .site_masks import exposure, exposure_bound, exposure_of_all_pairs
 from .site_noise import SiteNoise, Trust
 from .toeplitz import Toeplitz
 from .tree import Tree

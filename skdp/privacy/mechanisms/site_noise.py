@@ -14,8 +14,8 @@ from ..accounting.ledger import Spend
 from ..randomness import SecretNoise
 from .base import Mechanism, check_sensitivity
 from .gaussian import GaussianMechanism
+from .mask_exposure import exposure, exposure_of_all_pairs
 from .noise_grid import noisy_on_grid, on_grid, spacing
-from .site_masks import exposure, exposure_of_all_pairs
 
 _SOURCES = ("local", "pairwise", "secure_sum", "final_model", "central")
 
@@ -67,7 +67,7 @@ class SiteNoise(Mechanism):
     - What is published has, for site i, at most the price
       ``(sensitivity / noise_scales[i])**2`` against the adversary named by the trust:
       ``local``, immediate, as the noises of sites are independent; ``pairwise``, see
-      :mod:`skdp.privacy.mechanisms.site_masks`; sums, because the noises of the honest sites, of
+      :mod:`skdp.privacy.mechanisms.mask_exposure`; sums, because the noises of the honest sites, of
       variance ``own**2 (n_active - colluders)``, are unknown to it.
     - Each site draws noise of its own, and fresh masks in each round.
     - What is published lies on a public grid, also masked messages and sums, so that last bits rule

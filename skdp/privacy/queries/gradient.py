@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
-from math import inf, isinf, sqrt
+from math import ceil, inf, isinf, log2, sqrt
 from typing import ClassVar, Self
 
 import numpy as np
@@ -112,10 +112,10 @@ class GradientQuery(Summed):
         The mapped mean of a unit is as far off, in units of what its rows may be long, and clipping
         brings no two vectors further apart; then comes the sum over units.
         """
-        problem = self.problem
+        problem, smooth = self.problem, self._steepest_of_smooth
         # Up to a power of 4, for receipts of few lines.
-        smooth = np.exp2(2 * np.ceil(0.5 * np.log2(self._steepest_of_smooth)))
-        steepest = min(problem.loss.lipschitz, float(smooth)) * problem.max_weight
+        smooth = 4.0 ** ceil(0.5 * log2(smooth)) if smooth < LARGEST_SUM else inf
+        steepest = min(problem.loss.lipschitz, smooth) * problem.max_weight
         longer = spread(problem.bounds, steepest, self.row_bound)
         if self.whole_units:
             longer = longer * self.row_bound / self.bound + 1.0 if self.bound else 0.0
@@ -207,12 +207,17 @@ class GradientQuery(Summed):
 
     def derivative_bounds(self, block: BoundedBlock, bound: float | None = None) -> np.ndarray:
         """Bounds on the derivatives of some rows, for the bound or another one, read-only."""
+        heaviest, most = self._heaviest_and_most
+        bound = self.bound if bound is None else bound
+        return block.lengths.derivative_bounds(bound / heaviest, most)
+
+    @cached_property
+    def _heaviest_and_most(self) -> tuple[float, float]:
+        """Largest weight of a class, and the most that a derivative may be whatever the bound."""
         # Negative weights are refused by the problem; the bound holds in spite of them.
         heaviest = max(map(abs, self.problem.class_weight or (1.0,)))
         # The derivative at an infinite score must not outlive a bound that overflows.
-        most = LARGEST_SUM / self.problem.n_samples / max(1.0, heaviest)
-        bound = self.bound if bound is None else bound
-        return block.lengths.derivative_bounds(bound / heaviest, most)
+        return heaviest, LARGEST_SUM / self.problem.n_samples / max(1.0, heaviest)
 
     def weighted(self, block: BoundedBlock, r: np.ndarray) -> np.ndarray:
         """Derivatives of some rows times the weights of rows and classes; overwrites r."""

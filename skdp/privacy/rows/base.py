@@ -39,7 +39,7 @@ from .bounded_rows import (
 )
 from .mapped import MappedBlock
 from .privacy_units import PrivacyUnits
-from .threads import single_threaded_algebra, total, total_over
+from .threads import SingleThreadedAlgebra, total, total_over
 
 Block = TypeVar("Block", "RawBlock", "BoundedBlock", "_KeptBlock")
 
@@ -402,7 +402,7 @@ class KeptBlocks(BoundedRows):
         of_units: Callable[[np.ndarray], np.ndarray],
     ) -> np.ndarray:
         pieces = (run for kept in self._blocks for run in _with_ends(kernel, kept.block()))
-        with single_threaded_algebra():
+        with SingleThreadedAlgebra():
             return total(of_units(sums) for sums in _of_whole_units(pieces))
 
     def raw(self) -> list[RawBlock]:

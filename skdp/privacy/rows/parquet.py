@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ...validation import listed, shown
-from .threads import threads_here
+from .threads import usable_threads
 
 _NAME = "Chunks.from_parquet"
 # Rows of a chunk, fewer if it would have more entries.
@@ -107,7 +107,7 @@ class ParquetSource:
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
         chunks = self._chunks()
-        if threads_here() == 1:
+        if usable_threads() == 1:
             yield from chunks
             return
         # The next chunk is decoded while the caller works on this one.

@@ -117,9 +117,8 @@ class Preconditioner(ABC):
         """
         if problem.initial is None:
             return self._prepare(problem, oracle, rng, known)
-        start = problem.initial.reshape(problem.n_rows, -1)
         conditioned = self._prepare(replace(problem, initial=None), oracle, rng, known)
-        model = problem.in_user_coordinates(start)
+        model = problem.in_user_coordinates(problem.initial)
         return replace(conditioned, initial=conditioned.from_user_coordinates(*model))
 
     @abstractmethod
@@ -192,13 +191,13 @@ def warn_of_wide_bounds(problem: Problem, variances: np.ndarray, noise: float) -
         )
 
 
-def mapped(problem: Problem, row_map: RowMap) -> Problem:
+def mapped(problem: Problem, row_map: RowMap, length: float | None = None) -> Problem:
     """The problem with rows in the coordinates of the map, its ridge still on the user's.
 
-    The constant column keeps its size in units of the norm of rows.
+    The constant column keeps its size in units of the norm of rows, or of a length that is given.
     """
     old = problem.bounds
-    constant = old.intercept_value / old.data_norm * row_map.norm
+    constant = old.intercept_value / old.data_norm * (row_map.norm if length is None else length)
     factor = row_map.jacobian() if row_map.mixes else row_map.scale
     return replace(
         problem,

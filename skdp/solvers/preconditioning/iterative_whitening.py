@@ -137,12 +137,8 @@ class IterativeWhitening(Preconditioner):
             resolved = float(moments.min()) >= tuned.RESOLVED_MOMENT
             if resolved and not problem.loss.quantiles:
                 break
-        reach = np.linalg.norm(matrix, 2) * bounds.row_norm
-        conditioned = self._mapped(
-            problem, matrix, _LONGER * float(reach), sqrt(effective), moments, hidden
-        )
-        penalty = Tikhonov.of(problem.penalty, matrix[: problem.n_features])
-        return replace(conditioned, penalty=penalty)
+        reach = _LONGER * float(np.linalg.norm(matrix, 2) * bounds.row_norm)
+        return self._mapped(problem, matrix, reach, sqrt(effective), moments, hidden)
 
     @staticmethod
     def _mapped(
@@ -159,7 +155,8 @@ class IterativeWhitening(Preconditioner):
             shift = -bounds.intercept_value * matrix[-1]
         row_map = RowMap(np.ones(d), matrix[:d], shift, norm, typical, moments, hidden)
         mapped = replace(bounds, intercept_value=0.0, row_map=row_map)
-        return replace(problem, n_features=len(matrix), bounds=mapped)
+        penalty = Tikhonov.of(problem.penalty, matrix[:d])
+        return replace(problem, n_features=len(matrix), bounds=mapped, penalty=penalty)
 
 
 def _matrix_of(row_map: RowMap, constant: float) -> np.ndarray:

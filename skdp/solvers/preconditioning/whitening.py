@@ -116,11 +116,10 @@ class Whitening(Preconditioner):
         if again:
             spend = budget.fraction(self.share - first).whole()
             found = self._whitened(problem, oracle, spend, found)
-        done = mapped(problem, found)
         # Cutting to the typical length is a bias that small budgets want and huge ones do not.
         longest = found.norm * min(tuned.MOST_ROW_LENGTH, max(1.0, budget.mu / 2))
         row_map = replace(found, norm=longest, typical=found.norm)
-        return replace(done, bounds=replace(done.bounds, row_map=row_map))
+        return mapped(problem, row_map, found.norm)
 
     def _whitened(self, problem: Problem, oracle: Oracle, spend: Spend, seen: RowMap) -> RowMap:
         """Coordinates from a look at all second moments in those that were seen first."""

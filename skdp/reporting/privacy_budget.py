@@ -14,8 +14,8 @@ from ..privacy.adjacency import Adjacency, PrivacyUnit
 from ..validation import check_hyperparameters, one_of
 from .budget_store import BudgetStore, Entry, Summary, thresholds_to_come
 from .composition_verdicts import check_composed, nested_estimators
-from .filters import FILTERS, SumsFilter
 from .open_budgets import close_budget, looked_up, open_budget, waiting
+from .privacy_filters import FILTERS, SumsFilter
 
 _CONSTRAINTS: dict[str, list[Any]] = {
     # The largest that a fit takes, too; sums of its square have to be finite.
@@ -91,7 +91,8 @@ class PrivacyBudget:
     :class:`~skdp.preprocessing.DPOneHotEncoder`, which have no price in the others but sums.
     ``'auto'`` is the first of the four under which the first fit has room, and stays with it;
     :meth:`fit` leaves ``'gaussian'`` out if a step needs ``'thresholds'``. Which rule is in force
-    has to be settled before there is an answer; :mod:`skdp.reporting.filters` has the proofs.
+    has to be settled before there is an answer; the proofs are in
+    :mod:`skdp.reporting.privacy_filters`.
 
     What a fit may spend at most is set aside when it begins, and replaced by what it has spent when
     it ends. A fit that fails keeps what it has spent; one that is killed keeps all that was set

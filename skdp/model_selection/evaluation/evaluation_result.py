@@ -13,7 +13,7 @@ from ...privacy.accounting.ledger import PrivacySpent
 from ...privacy.adjacency import Adjacency, PrivacyUnit
 from ...reporting.open_budgets import BudgetedEstimator
 from ...validation import shown
-from .estimates import Estimate, difference
+from .score_estimates import Estimate, difference
 
 
 class Score(NamedTuple):
