@@ -181,17 +181,19 @@ def cluster(memory: int = 0) -> Iterator[Any]:
         LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None, **limit) as local,
         Client(local) as client,
     ):
-        gather = client._gather
 
-        async def weighed(*args: Any, **options: Any) -> Any:
-            out = await gather(*args, **options)
-            received.append(len(pickle.dumps(out)))
-            return out
+        def weighed(bring: Callable[..., Any]) -> Callable[..., Any]:
+            async def bring_and_weigh(*args: Any, **options: Any) -> Any:
+                out = await bring(*args, **options)
+                received.append(len(pickle.dumps(out)))
+                return out
 
-        client._gather = weighed
+            return bring_and_weigh
+
         _workers[:] = [*client.run(os.getpid).values()]
         # As on a cluster that has been at work before.
         client.run(import_module, "skdp")
+        client._gather, client._run = weighed(client._gather), weighed(client._run)
         try:
             yield client
         finally:

@@ -4,7 +4,8 @@ import pytest
 import scipy.sparse as sp
 
 from skdp import Chunks, DPLogisticRegression
-from skdp.privacy.rows import ChunkedRows, DenseRows
+from skdp.privacy.rows import MOST_ROWS, ChunkedRows, DenseRows
+from skdp.problem import RowBounds
 from skdp.solvers import GD
 from skdp.testing import exact_fit
 
@@ -75,6 +76,31 @@ def test_what_is_kept_saves_passes_and_changes_no_bit(gradient, kind):
 def test_memory_that_is_no_number_of_bytes_is_refused(memory):
     with pytest.raises(ValueError, match="Chunks needs memory as a whole number of bytes"):
         Chunks([], memory=memory)
+
+
+@pytest.mark.parametrize("before", [0, 1])
+def test_a_sum_in_the_midst_of_another_over_the_same_rows_changes_neither(before):
+    """As a worker may still be at one when its user has interrupted it, and asks the next."""
+    X = np.random.default_rng(0).normal(size=(3 * MOST_ROWS, 1))
+    rows = ChunkedRows(Chunks([(X, np.ones(len(X)))], memory=24 * len(X)), np.asarray)
+    view, found = rows.bounded(RowBounds(1.0)), []
+
+    def kernel(block):
+        return block.combine(np.tanh(block.scores(np.ones(1))))
+
+    def interrupted(block):
+        if not found:
+            found.append(None)
+            found[0] = view.sum(kernel)
+        return kernel(block)
+
+    for _ in range(before):
+        view.sum(kernel)
+    found.append(view.sum(interrupted))
+    found.append(view.sum(kernel))
+    expected = DenseRows(X, np.ones(len(X))).bounded(RowBounds(1.0)).sum(kernel)
+    for one in found:
+        np.testing.assert_array_equal(one, expected)
 
 
 def test_memory_is_that_of_one_chunk_however_many_there_are(gradient, peak_bytes):

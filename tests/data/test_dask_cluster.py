@@ -3,6 +3,7 @@
 import os
 import pickle
 import signal
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -69,14 +70,18 @@ def same(model, reference, rtol=1e-10):
 def gathered(monkeypatch):
     """Sizes of what clients have brought to this process."""
     sizes = []
-    gather = distributed.Client._gather
 
-    async def weigh(self, *args, **options):
-        out = await gather(self, *args, **options)
-        sizes.append(len(pickle.dumps(out)))
-        return out
+    def weighed(bring):
+        async def weigh(self, *args, **options):
+            out = await bring(self, *args, **options)
+            sizes.append(len(pickle.dumps(out)))
+            return out
 
-    monkeypatch.setattr(distributed.Client, "_gather", weigh)
+        return weigh
+
+    for name in ("_gather", "_run"):
+        honest = getattr(distributed.Client, name)
+        monkeypatch.setattr(distributed.Client, name, weighed(honest))
     return sizes
 
 
@@ -379,6 +384,136 @@ def test_partitions_on_one_worker_are_one_task_and_those_of_none_each_by_itself(
     assert len(anew._tasks._places) <= 2
     sums = [rows.bounded(bounds).sum(kernel) for rows in (held, anew)]
     np.testing.assert_array_equal(*sums)
+
+
+def lost(self, *args, **options):
+    raise OSError("A worker is gone.")
+
+
+def of_one_alone(self, *args, run=distributed.Client.run, **options):
+    """What workers say where one of them lacks something."""
+    found = run(self, *args, **options)
+    assert all(found.values())
+    return found | {max(found): []}
+
+
+@pytest.mark.parametrize("run", [lost, of_one_alone], ids=["no answer", "rows elsewhere"])
+@pytest.mark.parametrize("of_people", [False, True], ids=["rows", "people"])
+def test_workers_that_hold_all_rows_are_asked_without_tasks_and_tasks_answer_the_same(
+    client, run, of_people
+):
+    X, y = client.persist([*lazy()])
+    people = {"privacy_unit": da.arange(N, chunks=CHUNK) % 1000} if of_people else {}
+
+    def kernel(block):
+        return block.combine(np.tanh(block.scores(np.ones(D + 1))))
+
+    def sums(**changes):
+        """Of rows as they came, brought to bounds, and of a sample if there are no people."""
+        with pytest.MonkeyPatch.context() as patch:
+            rows = DaskRows(X, y, np.asarray, **people)
+            for name, change in changes.items():
+                patch.setattr(distributed.Client, name, change)
+            found = [rows.sum(lambda block: block.X.sum(axis=0))]
+            views = [rows] if of_people else [rows, rows.sample(np.arange(0, N, 7))]
+            return found + [view.bounded(RowBounds(1.0, 1.0)).sum(kernel) for view in views]
+
+    by_tasks = sums(run=run)
+    at_once = sums(get=lost)
+    for one, other in zip(by_tasks, at_once, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def copied(client, held):
+    client.replicate(held)
+
+
+def moved(client, held):
+    client.replicate(held)
+    keys, worker = [future.key for future in held], min(client.nthreads())
+
+    async def let_go(dask_scheduler):
+        await dask_scheduler.delete_worker_data(worker, keys, "test")
+
+    client.run_on_scheduler(let_go)
+
+
+def taken_over(client, held):
+    client.sync(client.cluster.workers[0].close)
+
+
+def joined(client, held):
+    client.cluster.scale(3)
+    client.wait_for_workers(3)
+
+
+@pytest.mark.parametrize("sample", [False, True], ids=["all rows", "a sample"])
+@pytest.mark.parametrize("happens", [copied, moved, taken_over, joined])
+@pytest.mark.by_day(4)
+def test_each_row_is_summed_once_wherever_partitions_have_gone(monkeypatch, happens, sample):
+    ran, run = [], distributed.Client._run
+
+    async def note(self, *args, **options):
+        ran.append(set())
+        out = await run(self, *args, **options)
+        ran[-1] |= set(out)
+        return out
+
+    def kernel(block):
+        return np.append(block.X.sum(axis=0), len(block.y))
+
+    with two_workers() as client:
+        X, y = client.persist([*lazy()])
+        rows = whole = DaskRows(X, y, np.asarray)
+        if sample:
+            rows = whole.sample(np.arange(0, N, 7))
+        before, workers = rows.sum(kernel), set(client.nthreads())
+        assert before[-1] == rows.n_samples
+        assert set(rows._tasks._holders) == workers
+        happens(client, client.futures_of([rows._tasks._X, rows._tasks._opened]))
+        monkeypatch.setattr(distributed.Client, "_run", note)
+        # Where each of them has gone to a worker that had others it is still asked.
+        if at_once := happens is not taken_over:
+            monkeypatch.setattr(distributed.Client, "get", lost)
+        for _ in range(2):
+            np.testing.assert_array_equal(rows.sum(kernel), before)
+        # Nobody is asked who is gone, nor who had no rows and might keep a query waiting.
+        assert ran == [workers] * 2 * at_once
+
+
+def test_fits_at_the_same_time_are_each_as_in_memory(client):
+    X, y = client.persist([*lazy()])
+    with ThreadPoolExecutor(3) as pool:
+        models = [*pool.map(lambda _: classifier().fit(X, y), range(3))]
+    for model in models:
+        same(model, in_memory())
+
+
+@pytest.mark.parametrize("error", [OSError, KeyboardInterrupt])
+def test_a_query_whose_answers_are_lost_is_charged_once(client, monkeypatch, error):
+    """Tasks answer it, unless a user has interrupted it."""
+    X, y = client.persist([*lazy()])
+    run, asked = distributed.Client.run, []
+
+    def run_and_lose(self, *args, **options):
+        asked.append(run(self, *args, **options))
+        # The first question is about sizes of partitions, and costs nothing.
+        if len(asked) == 1 + 5:
+            raise error
+        return asked[-1]
+
+    model = classifier()
+    with monkeypatch.context() as patch:
+        patch.setattr(distributed.Client, "run", run_and_lose)
+        if error is KeyboardInterrupt:
+            with pytest.raises(KeyboardInterrupt):
+                model.fit(X, y)
+            assert sum(event.count for event in model.privacy_ledger_) == 5
+            assert not hasattr(model, "coef_")
+        else:
+            same(model.fit(X, y), in_memory())
+        assert len(asked) == 1 + 5
+    same(model.fit(X, y), in_memory())
 
 
 def test_tasks_have_a_small_part_of_what_workers_may_keep(client, monkeypatch):

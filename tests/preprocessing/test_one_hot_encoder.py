@@ -29,7 +29,7 @@ from skdp import plan as skdp_plan
 from skdp.exceptions import NoPrivacyWarning
 from skdp.model_selection import DPGridSearchCV
 from skdp.preprocessing import DPOneHotEncoder, DPSimpleImputer, DPStandardScaler, bucket_of
-from skdp.privacy import PrivateOracle, gdp, opened_by
+from skdp.privacy import gdp, opened_by
 from skdp.privacy.rows import category_of
 from skdp.testing import check_seed_stays_behind
 

@@ -1,15 +1,15 @@
 """Rows of dask arrays and dataframes: asked where they lie, never gathered.
 
-Each query is one task for each partition, which brings its rows to public bounds and sums over
+Each query is one task for a few partitions, which brings their rows to public bounds and sums over
 them by the same code as in memory, and a tree of sums. What reaches this process is one answer of
 the size of a model, to which the oracle adds noise, once. Tasks run on the active distributed
-client, or else on whatever scheduler dask is set to.
+client, or else on whatever scheduler dask is set to. Workers that hold all rows in memory are asked
+the same without tasks, if these are soon gone through, and by tasks again once one is lost.
 
 Trust: noise is added here and nowhere else, so workers, scheduler and whoever can read what they
 send each other see exact sums and rows, and have to be trusted like the process that calls ``fit``.
-The ledger is charged here before tasks are submitted. Tasks that are lost with a worker are
-computed again by dask, without another charge, since their answer is the same and is released
-once.
+The ledger is charged here before workers are asked. What is lost with a worker, or on its way, is
+computed again by tasks, without another charge, since the answer is the same and is released once.
 
 What is kept on the workers during a fit, beside what the user has persisted, is six numbers a
 row at most: its target and its norm, as they came and as they are bounded, a factor, and a number
@@ -37,7 +37,7 @@ from ..adjacency import PrivacyUnit
 from . import partition
 from .base import BoundedRows, RowStore
 from .bounded_rows import BlockKernel, RawBlock
-from .partitions import Partitions, packed
+from .partitions import SOON_SENT, Partitions, packed
 from .privacy_units import UnitCounts
 
 # Facts that all partitions have in common.
@@ -192,7 +192,7 @@ class Tasks:
         beside = (y, sample_weight, privacy_unit)
         with _large_graphs():
             of_X = Partitions.of(X).settled(X)
-            self._places = of_X.together()
+            self._places, self._holders = of_X.together()
             self._n_parts = len(of_X)
             self._X = of_X.in_place(X).grouped(self._places)
             given = (
@@ -201,7 +201,7 @@ class Tasks:
             )
             # Tasks that depend on nothing but one object are all given to the worker that has it,
             # unless they are many.
-            shared = self._delivered(facts, apart=len(self._places) <= _FEW_TASKS)
+            shared = self._delivered(packed(facts), apart=len(self._places) <= _FEW_TASKS)
             self._opened = self._X.map(partition.opened, *given, shared=shared).kept()
         # Of rows, if each is a privacy unit.
         self._ends: np.ndarray | None = np.zeros(1, dtype=np.intp)
@@ -210,7 +210,7 @@ class Tasks:
 
     def facts(self) -> list[partition.Facts]:
         """Public facts about each partition, in their order."""
-        pairs = self._in_order(self._opened.map(partition.facts))
+        pairs = self._in_order(partition.facts)
         found, known = zip(*pairs, strict=True)
         self._ends = np.cumsum([0] + [part.n_samples for part in found])
         self._known = [[known[i] for i in group] for group in self._places]
@@ -219,7 +219,7 @@ class Tasks:
     def number_units(self) -> int:
         """Number of privacy units in all partitions, by which their rows share what they count."""
         table = UnitCounts()
-        found = self._in_order(self._opened.map(partition.named))
+        found = self._in_order(partition.named)
         for of_part in found:
             table.add(*of_part)
         reading = table.reading()
@@ -245,7 +245,7 @@ class Tasks:
             other._X = chosen.kept()
             other._opened = other._X.map(partition.sampled, self._opened, of_groups).kept()
             # Parts of partitions that were made anew lie in memory now.
-            groups = other._X.together()
+            groups, other._holders = other._X.together()
             if len(groups) < len(other._X):
                 other._places = [[*chain(*(self._places[i] for i in group))] for group in groups]
                 other._X, other._opened = (
@@ -271,34 +271,44 @@ class Tasks:
             else:
                 of_each = [np.packbits(marked[i:j]) for i, j in pairwise(self._ends)]
                 parts = [[of_each[i] for i in group] for group in self._places]
-        answers = self._X.map(
-            partition.answered,
-            self._opened,
-            self._known,
-            parts,
-            [(group, self._n_parts, n_samples) for group in self._places],
-            shared=self._delivered((kernel, view, units)),
-        )
-        sums = answers.folded(partial(partition.added, count=self._n_parts))
-        with _graphs_of(told=self._ends is not None):
-            found = sums.gathered()
+        pieces = packed((kernel, view, units))
+        places = [(group, self._n_parts, n_samples) for group in self._places]
+        beside = self._opened, self._known, parts, places
+        found, contents = None, [it for _, it in pieces]
+        if parts is None and sum(map(len, contents)) <= SOON_SENT:
+            found = self._at_once(self._X, partition.answered, *beside, shared=contents)
+        if found is None:
+            answers = self._X.map(partition.answered, *beside, shared=self._delivered(pieces))
+            sums = answers.folded(partial(partition.added, count=self._n_parts))
+            with _graphs_of(told=self._ends is not None):
+                found = sums.gathered()
         (out,) = _accepted([partition.added(found, self._n_parts)])
         (whole,) = out.values()
         # A scheduler in this process may hand out what it keeps, or what cannot be written to.
         return np.array(whole)
 
-    def _in_order(self, of_groups: Partitions) -> list[Any]:
-        """One object for each partition, brought to this process."""
-        found = _accepted(of_groups.gathered())
-        by_place = dict(zip(chain(*self._places), chain(*found), strict=True))
+    def _in_order(self, function: Callable[..., Any]) -> list[Any]:
+        """The function of each partition as it was opened, brought to this process."""
+        found = self._at_once(self._opened, function)
+        if found is None:
+            found = self._opened.map(function).gathered()
+        by_place = dict(zip(chain(*self._places), chain(*_accepted(found)), strict=True))
         return [by_place[place] for place in range(self._n_parts)]
 
-    def _delivered(self, content: Any, *, apart: bool = False) -> Partitions:
+    def _at_once(self, of: Partitions, *args: Any, **options: Any) -> list[Any] | None:
+        """Answers of the workers that hold all rows; None if there are none, or one is gone."""
+        found = None if self._holders is None else of.asked(self._holders, *args, **options)
+        if found is None:
+            # Tasks find what was lost with a worker, or has gone to others, in all that follow.
+            self._holders = None
+        return found
+
+    def _delivered(self, pieces: list[tuple[str, bytes]], *, apart: bool = False) -> Partitions:
         """Pieces of a content for all tasks; large ones stay on the workers until the next.
 
         What is small is one object for all of them, or ``apart``, for each its own.
         """
-        (name, body), *large = packed(content)
+        (name, body), *large = pieces
         self._sent = {piece: self._sent.get(piece) or _sent(piece, it) for piece, it in large}
         graph = {} if apart else {name: body}
         for kept in self._sent.values():

@@ -190,7 +190,8 @@ def sampled(X: list[Any], partitions: Opened, chosen: list[np.ndarray]) -> Opene
     out = []
     for features, partition, own in zip(X, partitions, chosen, strict=True):
         y, weights = partition.part.y[own], partition.part.weights
-        part = Part(y, None if weights is None else weights[own], nowhere, checksum(features))
+        weights = None if weights is None else weights[own]
+        part = Part(y, weights, ref(features), checksum(features))
         out.append(OpenedPartition(replace(partition.facts, n_samples=len(own)), part))
     return out
 

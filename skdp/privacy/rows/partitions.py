@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import pickle
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from hashlib import blake2b
 from itertools import chain
 from math import ceil, inf
@@ -19,6 +20,8 @@ from ...validation import sizes_told
 _Key: TypeAlias = Any
 # Answers that are added up at a time, by a task or here.
 _FAN_IN = 16
+# Bytes of objects on a worker that are soon gone through, and of a question that is soon sent.
+_SOON_READ, SOON_SENT = 1 << 30, 1 << 20
 # Buffers of fewer bytes travel with the rest.
 _LARGE = 1 << 16
 # Share of the memory of a worker that objects of its tasks under way may take.
@@ -102,29 +105,32 @@ class Partitions:
         """
         name = _fresh(function)
         graph = dict(self.graph)
-        columns: list[Sequence[Any]] = [self.keys]
-        for other in beside:
-            if isinstance(other, Partitions):
-                graph.update(other.graph)
-                other = other.keys
-            columns.append([None] * len(self) if other is None else other)
+        for other in (*beside, shared):
+            graph.update(other.graph if isinstance(other, Partitions) else {})
         last = [] if shared is None else [shared.keys]
-        graph.update({} if shared is None else shared.graph)
         keys = [(name, i) for i in range(len(self))]
-        for key, row in zip(keys, zip(*columns, strict=True), strict=True):
+        for key, row in zip(keys, self._rows(beside), strict=True):
             graph[key] = (function, *row, *last)
         return Partitions(graph, keys)
 
-    def together(self) -> list[list[int]]:
+    def _rows(self, beside: Sequence[Partitions | Sequence[Any] | None]) -> Iterator[Sequence[Any]]:
+        """The key of each object, with the keys or objects beside it."""
+        columns = [one.keys if isinstance(one, Partitions) else one for one in (self, *beside)]
+        return zip(*([None] * len(self) if one is None else one for one in columns), strict=True)
+
+    def together(self) -> tuple[list[list[int]], list[str] | None]:
         """Places of objects that a task may have together: some of those that a worker has.
 
         A worker works on as many tasks at a time as it has threads, and may have written objects
         to a disk that have no room in its memory. So those of tasks at a time are a small part of
         it. What is yet to be computed, or in this process, is by itself.
+
+        With them come the workers that have them if these can be :meth:`asked` without tasks: if
+        all are in memory, few, and soon gone through, else None.
         """
         client = _client()
         if client is None:
-            return [[place] for place in range(len(self))]
+            return [[place] for place in range(len(self))], None
         # Where they lie is known once they are there.
         client.sync(_done, client.futures_of(self))
         holders = client.sync(client.scheduler.who_has, keys=self.keys)
@@ -139,12 +145,46 @@ class Partitions:
                 alone.append([place])
         some = [self.keys[place] for places in held.values() for place in places]
         sizes, shares = client.nbytes(some, summary=False), []
+        at_once = not alone
         for worker, places in held.items():
             size = sum(sizes[self.keys[place]] for place in places)
             turns = ceil(size / (_SHARE_AT_A_TIME * (limits.get(worker) or inf)))
             tasks = min(threads[worker] * max(1, turns), len(places))
             shares += [share.tolist() for share in np.array_split(places, tasks)]
-        return sorted(alone + shares)
+            at_once &= turns <= 1 and size <= _SOON_READ
+        groups = sorted(alone + shares)
+        return groups, [*held] if at_once and len(groups) <= _FAN_IN else None
+
+    def asked(
+        self,
+        workers: list[str],
+        function: Callable[..., Any],
+        *beside: Partitions | Sequence[Any] | None,
+        shared: list[bytes] | None = None,
+    ) -> list[Any] | None:
+        """Answers that tasks of :meth:`map` would give, of the workers that have the objects.
+
+        Without tasks, whose way to a worker and back takes longer than a sum over few rows. Other
+        partitions stand beside these before all else. None unless there is an answer about each: if
+        a worker is gone, or lacks an object, tasks have to see to it.
+        """
+        client, last = _client(), [] if shared is None else [shared]
+        rows = [[*row, *last] for row in self._rows(beside)]
+        held = [self, *(one for one in beside if isinstance(one, Partitions))]
+        if client is None:
+            return None
+        try:
+            client.sync(_done, client.futures_of(held))
+            # To one that is known to be gone, a scheduler would try to connect for half a minute.
+            if not client.nthreads().keys() >= {*workers}:
+                return None
+            found = client.run(_answers, rows, function, len(held), workers=workers)
+        except Exception:
+            # Tasks meet with it as well, and say what it is.
+            return None
+        # Of what several workers have, one answer is taken.
+        answers = dict(chain.from_iterable(found.values()))
+        return [answers[i] for i in range(len(self))] if len(answers) == len(self) else None
 
     def settled(self, collection: Any) -> Partitions:
         """These objects, kept by the cluster if tasks of the collection hold large data.
@@ -168,10 +208,8 @@ class Partitions:
             return self.kept()
         import dask
 
-        with dask.config.set(scheduler="synchronous"):
-            parts = self.gathered()
         name = _fresh(Partitions.settled)
-        graph = {(name, i): part for i, part in enumerate(parts)}
+        graph = {(name, i): part for i, part in enumerate(dask.get(self.graph, self.keys))}
         return Partitions(graph, [*graph]).kept()
 
     def in_place(self, collection: Any) -> Partitions:
@@ -251,6 +289,28 @@ class Partitions:
         from dask.threaded import get
 
         return get(graph, keys, **options)
+
+
+async def _answers(
+    rows: list[list[Any]], function: Callable[..., Any], n_held: int, *, dask_worker: Any
+) -> list[tuple[int, Any]]:
+    """Answers of the function about objects that this worker has, with their places."""
+    held = dask_worker.data
+    here = [i for i, row in enumerate(rows) if all(key in held for key in _flat(row[:n_held]))]
+    try:
+        for i in here:
+            rows[i][:n_held] = [_among(held, key) for key in rows[i][:n_held]]
+    except Exception:
+        # Its text may quote rows, and the log of the worker would have it.
+        return []
+    # By threads of their own, as the task that fits may be on one of the worker and wait for them.
+    found = await asyncio.gather(*(asyncio.to_thread(function, *rows[i]) for i in here))
+    return [*zip(here, found, strict=True)]
+
+
+def _among(held: Any, keys: _Key) -> Any:
+    """The object among those that are held, or a list of them."""
+    return [_among(held, key) for key in keys] if isinstance(keys, list) else held[keys]
 
 
 async def _done(futures: Sequence[Any]) -> None:

@@ -94,17 +94,22 @@ class Part:
         What is small is kept for the next sum over rows that are brought to the same. ``of_rows``
         is the number of rows of the table, and ``marked`` says over which rows, or units, to sum.
         """
-        if self._kept is None or self._kept[0] != name:
+        # Nobody else has what is kept while it is used: a sum of a query that was interrupted may
+        # be under way.
+        kept = vars(self).pop("_kept", None)
+        if kept is None or kept[0] != name:
             # Norms are those of the rows as they came, whatever the bounds.
-            before = raw if self._kept is None else self._kept[1].raw()
-            self._kept = None
+            before = raw if kept is None else kept[1].raw()
+            del kept
             # Solvers that move few weights at a time live by what is kept of sparse rows.
             alike = self.units is None and all(isinstance(block.X, np.ndarray) for block in raw)
             both = zip(before, raw, strict=True)
             known = (old.over(new.X, of_rows=of_rows if alike else 0) for old, new in both)
-            self._kept = name, KeptBlocks(known, bounds)
-        with self._kept[1].over(raw) as blocks:
-            return blocks.sum(kernel, marked)
+            kept = name, KeptBlocks(known, bounds)
+        with kept[1].over(raw) as blocks:
+            found = blocks.sum(kernel, marked)
+        self._kept = kept
+        return found
 
 
 def checksum(rows: Rows) -> int:
