@@ -305,15 +305,6 @@ class TotalWeight(Stage):
                 "weight. Pass max_weight, a public bound on the weights, that most rows come near.",
                 UserWarning,
             )
-        # Whoever passes a bound has thought of it, and that of weights which are all 1 is 1.
-        clipped = float(total) - tuned.CERTAIN * noise > tuned.HEAVY_WEIGHT * n
-        if clipped and fit.model.max_weight == 1.0:
-            warn_user(
-                "Nearly all rows weigh max_weight=1 or more, and count as that, so that weights "
-                "change next to nothing. Pass max_weight, a public bound on the weights, or leave "
-                "out weights that are all alike.",
-                UserWarning,
-            )
 
     def __str__(self) -> str:
         return f"total weight, {self.share:.0%}"

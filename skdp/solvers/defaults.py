@@ -786,9 +786,9 @@ class Stages:
     # Share of mu^2 for what weighted rows weigh together, and its largest noise, in rows, at which
     # it is asked; a total that is smaller, in rows, could not be told from zero.
     TOTAL_WEIGHT_SHARE, VISIBLE_WEIGHT, LEAST_TOTAL = 0.01, 0.1, 1e-6
-    # Weights are light if they add up to less than this share of the largest that are allowed, and
-    # cut off if to more than that, as far as so many standard deviations of noise tell.
-    LIGHT_WEIGHT, HEAVY_WEIGHT, CERTAIN = 0.05, 0.95, 2.0
+    # Weights are light if they add up to less than this share of the largest that are allowed, as
+    # far as so many standard deviations of noise tell.
+    LIGHT_WEIGHT, CERTAIN = 0.05, 2.0
     # Share of mu^2 for a life table, and more where nobody says how long times are.
     LIFE_TABLE_SHARE, LONGEST_TIME_SHARE = 0.08, 0.04
     # A bound that is sought privately takes this many rows over mu to be seen.

@@ -262,7 +262,6 @@ def make(solver, **options):
 
 @pytest.mark.parametrize("solver", [SOLVER, "auto"], ids=["gd", "auto"])
 @pytest.mark.by_day(1)
-@pytest.mark.filterwarnings("ignore:Nearly all rows weigh")
 def test_rows_of_no_weight_leave_no_trace(solver):
     # Neither in coefficients nor in coordinates, clips and bounds that are sought.
     model = make(solver).set_params(data_norm=None, target_bounds=None)

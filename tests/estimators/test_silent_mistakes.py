@@ -61,13 +61,6 @@ def test_weights_far_below_their_bound_are_told():
     logistic().fit(X, Y, sample_weight=np.full(N, 0.5))
 
 
-def test_weights_that_are_nearly_all_cut_off_are_told():
-    survey = np.random.default_rng(1).uniform(50, 5000, size=N)
-    with pytest.warns(UserWarning, match="weigh max_weight=1 or more.*Pass max_weight"):
-        logistic().fit(X, Y, sample_weight=survey)
-    logistic(max_weight=5000).fit(X, Y, sample_weight=survey)
-
-
 def test_an_evaluation_on_the_rows_of_the_fit_is_told():
     scored = {"epsilon": 4.0, "metrics": ["accuracy"], "public_model": True}
     for model in (logistic(), make_pipeline(Normalizer(), logistic())):
