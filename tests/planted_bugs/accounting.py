@@ -467,7 +467,7 @@ BUGS = (
     Bug("streams that share a run with their copies", {"BudgetedEstimator.__getstate__": lambda _, self: dict(BaseEstimator.__getstate__(self))}, copies_of_streams_are_runs_of_their_own, "shares a run"),
     Bug("a run that is taken out of a budget though it has begun", {"BudgetStore.cancel": cancels_what_has_begun}, a_refused_call_gives_nothing_back, "given back"),
     Bug("a reservation that may shrink", {"budget_store._reserved": gives(Amount(0.0))}, reservations_do_not_shrink, "has shrunk"),
-    Bug("code around fits that a budget is silent about", {"budget._warn_of_copies": gives(None)}, code_around_fits_is_told_of, "no word"),
+    Bug("code around fits that a budget is silent about", {"privacy_budget._warn_of_copies": gives(None)}, code_around_fits_is_told_of, "no word"),
     Bug("copies that a budget takes for originals", {"BudgetStore.reserve": lambda honest, self, *run, copied, **options: honest(self, *run, **options)}, code_around_fits_is_told_of, "no word"),
     Bug("fits before that are taken for looked up", {"BudgetStore.latest": gives(0)}, code_around_fits_is_told_of, "no word"),
     Bug("fits by the budget that are not noted", {"BudgetStore.note_looked_up": gives(None)}, code_around_fits_is_told_of, "taken for another"),

@@ -116,7 +116,7 @@ BUGS = (
     *(Bug("parameters that do not count", {"composition_verdicts.rules_broken": lambda *_: []}, partial(a_row_becomes_the_same_whatever_rows_surround_it, name), "moves the probe") for name in STEPS if name == "splines"),
     Bug("leaks that nobody names", {"composition_verdicts.rules_broken": refusals}, partial(a_row_becomes_the_same_whatever_rows_surround_it, "reciprocal"), "moves the probe|shows"),
     Bug("a search for people that asks for rows", {"search_base.check_steps": for_rows, "candidates.check_steps": for_rows}, partial(a_step_that_tells_the_number_of_rows_is_refused_for_people, "search"), "nobody refuses"),
-    Bug("a budget for people that asks for rows", {"budget.check_composed": for_rows}, partial(a_step_that_tells_the_number_of_rows_is_refused_for_people, "PrivacyBudget.fit"), "nobody refuses"),
+    Bug("a budget for people that asks for rows", {"privacy_budget.check_composed": for_rows}, partial(a_step_that_tells_the_number_of_rows_is_refused_for_people, "PrivacyBudget.fit"), "nobody refuses"),
     Bug("a script for people that is asked about for rows", {"privatize_page.check_composed": for_rows, "composition_verdicts.verdict_of": for_rows}, partial(a_step_that_tells_the_number_of_rows_is_refused_for_people, "privatize"), "nobody refuses"),
     Bug("a total for people that asks for rows", {"total.verdict_of": for_rows}, partial(a_step_that_tells_the_number_of_rows_is_refused_for_people, "privacy_spent"), "nobody refuses"),
     Bug("a total of a search for people that asks for rows", {"total.verdict_of": for_rows}, partial(a_step_that_tells_the_number_of_rows_is_refused_for_people, "privacy_spent of a search"), "nobody refuses"),
