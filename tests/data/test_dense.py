@@ -83,12 +83,13 @@ def test_a_memory_mapped_array_is_read_where_it_lies(tmp_path, gradient, peak_by
     assert peak_bytes(lambda: model.fit(mapped, y)) <= 0.1 * mapped.nbytes + 8 * y.nbytes
 
 
+@pytest.mark.parametrize("of_rows", [100, 1_000_000])
 @pytest.mark.parametrize("order", "CF")
 @pytest.mark.parametrize("d", [20, 32, 100, 400, 401])
-def test_scores_are_inner_products_of_rows_of_any_length(d, order):
+def test_scores_are_inner_products_of_rows_of_any_length(d, order, of_rows):
     rng = np.random.default_rng(d)
     X, w = np.asarray(rng.standard_normal((100, d)), order=order), rng.standard_normal(d)
-    block = BoundedBlock(RawBlock(X, np.zeros(100)), RowBounds(1e3))
+    block = BoundedBlock(RawBlock(X, np.zeros(100), of_rows=of_rows), RowBounds(1e3))
     np.testing.assert_allclose(block.scores(w), X @ w, rtol=1e-12, atol=1e-12)
     many = rng.standard_normal((d, 3))
     np.testing.assert_allclose(block.scores(many), X @ many, rtol=1e-12, atol=1e-12)
@@ -98,8 +99,12 @@ def test_scores_are_inner_products_of_rows_of_any_length(d, order):
 def test_scores_of_rows_that_are_summed_up_by_themselves_do_not_depend_on_places(d):
     rng = np.random.default_rng(d)
     X, w = rng.standard_normal((101, d)), rng.standard_normal(d)
-    ends = (slice(None), slice(37, None), slice(50, 51))
-    blocks = [BoundedBlock(RawBlock(X[rows], np.zeros(101)[rows]), RowBounds(1e3)) for rows in ends]
-    whole, later, alone = (block.scores(w) for block in blocks)
+    # Of a table that no cache has room for.
+    whole, later, alone = (
+        BoundedBlock(
+            RawBlock(X[rows], np.zeros(101)[rows], of_rows=1_000_000), RowBounds(1e3)
+        ).scores(w)
+        for rows in (slice(None), slice(37, None), slice(50, 51))
+    )
     np.testing.assert_array_equal(later, whole[37:])
     np.testing.assert_array_equal(alone, whole[50:51])

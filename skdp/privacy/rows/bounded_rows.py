@@ -48,8 +48,9 @@ LEAST_PIECE = 512  # Rows that are brought to other coordinates at a time are at
 _ONE_IN = 64  # Of so many entries one may be clipped for the places of those to be kept.
 # Kernels of linear algebra for fewer rows than this may depend on the memory between columns.
 _FEW_ROWS = 16
-# Numbers of entries with which rows are summed up faster each by itself than by linear algebra.
-_FAST_BY_ROW = range(32, 401)
+# Numbers of entries with which rows are summed up faster each by itself than by linear algebra,
+# where they come from memory: of a table with more entries than a cache has room for.
+_FAST_BY_ROW, _CACHED_ENTRIES = range(32, 401), 1 << 21
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -305,6 +306,10 @@ class BoundedBlock:
         self._X, self._limit, self._cache = raw.X, limit, ScoreCache()
         # True for rows whose place tells of others.
         self.apart = raw.shares is not None
+        # Public, and the same whatever the type of X: copies on a scale are in cache.
+        length = raw.X.shape[1]
+        fast = length in _FAST_BY_ROW and raw.of_rows * length > _CACHED_ENTRIES
+        self._from_memory = dense and fast and self._scaling is None
         self.units, self.unit_pieces = raw.units, raw.pieces
         self._scattered = dense and not _fit_for_blas(raw.X)
         self._huge: np.ndarray | None = None
@@ -547,8 +552,8 @@ class BoundedBlock:
         many rows others have, and so each is summed up by itself.
         """
         X = self._X
-        one_by_one = isinstance(X, np.ndarray) and (self.apart or _faster_by_row(X, v))
-        z = by_row(X, v) if one_by_one else X @ v
+        one_by_one = self.apart or (self._from_memory and v.ndim == 1 and X.flags.c_contiguous)
+        z = by_row(X, v) if one_by_one and isinstance(X, np.ndarray) else X @ v
         return z if self._factor is None else times_rows(z, self._factor)
 
     def written_out(self, constant: float = 0.0) -> np.ndarray:
@@ -694,11 +699,6 @@ def by_row(X: np.ndarray, w: np.ndarray) -> np.ndarray:
     terms = "ij,j->i" if w.ndim == 1 else "ij,jk->ik"
     X, w = _accompanied(np.ascontiguousarray(X)), np.ascontiguousarray(w)
     return np.asarray(np.einsum(terms, X, w, optimize=False))[:m]
-
-
-def _faster_by_row(X: np.ndarray, v: np.ndarray) -> bool:
-    """Tell whether dense rows are summed up no slower each by itself, by their shape and order."""
-    return v.ndim == 1 and X.shape[1] in _FAST_BY_ROW and X.flags.c_contiguous
 
 
 def with_constant(lengths: np.ndarray, constant: float, longest: float) -> np.ndarray:
