@@ -9,7 +9,7 @@ from math import sqrt
 from typing import final
 
 import numpy as np
-from sklearn.isotonic import isotonic_regression
+from scipy.optimize import isotonic_regression
 
 from ..privacy.accounting.ledger import Spend
 from ..privacy.oracle import Oracle
@@ -95,7 +95,7 @@ def private_column_distributions(
     counts += ((total - counts.sum(axis=1)) / m)[:, None]
     below = np.zeros((d, m + 1))
     for column, found, whole in zip(below, counts, total, strict=True):
-        column[1:-1] = isotonic_regression(np.cumsum(found)[:-1], y_min=0.0, y_max=whole)
+        column[1:-1] = np.clip(isotonic_regression(np.cumsum(found)[:-1]).x, 0.0, whole)
         column /= whole
         column[-1] = 1.0
     evenly = np.linspace(0.0, 1.0, m + 1)

@@ -15,7 +15,7 @@ from math import inf, isinf, sqrt
 from typing import TYPE_CHECKING
 
 import numpy as np
-from sklearn.isotonic import isotonic_regression
+from scipy.optimize import isotonic_regression
 
 from ..problem.problem import Problem
 from .defaults import Temperature as tuned
@@ -120,12 +120,12 @@ class Temperature:
             tuned.SLOPE * max(tuned.LEAST_CURVATURE, curvature_at_start(problem)) * variance
         )
         steady = (prior + 1e-12) * np.log(tuned.SCALES / expected)
-        found = _root(isotonic_regression(answer) + steady)
+        found = _root(isotonic_regression(answer).x + steady)
         if self.penalised:
             # The penalty asks for less, and for more so the longer w is, noise in it included. What
             # it makes up for in the solution of the problem stays, so 1 is kept if it lies between.
             answer = answer + _slopes_of_penalty(problem, w) / problem.max_weight
-            least = _root(isotonic_regression(answer) + steady)
+            least = _root(isotonic_regression(answer).x + steady)
             found = min(max(1.0, least), found)
         return found * w
 

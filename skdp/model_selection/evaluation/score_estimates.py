@@ -25,7 +25,7 @@ from math import hypot, inf, isnan, nan, sqrt
 from typing import NamedTuple
 
 import numpy as np
-from sklearn.isotonic import isotonic_regression
+from scipy.optimize import isotonic_regression
 
 # A denominator below so many standard deviations of its noise says nothing of a ratio.
 LEAST_EVIDENCE = 5.0
@@ -462,6 +462,6 @@ _REACHES: tuple[Callable[[Estimate], float], ...] = (
 def _distribution(counts: np.ndarray) -> np.ndarray:
     """Distribution function at the edges of bins, from 0 to 1 and never decreasing."""
     reached = np.cumsum(counts)
-    steps = np.clip(isotonic_regression(reached / max(float(reached[-1]), 1.0)), 0.0, 1.0)
+    steps = np.clip(isotonic_regression(reached / max(float(reached[-1]), 1.0)).x, 0.0, 1.0)
     steps[-1] = 1.0
     return np.concatenate([[0.0], steps])
