@@ -316,9 +316,9 @@ class Ledger:
             account.end = entry
             if entry.reserve is not None:
                 account.reserved_used[entry.reserve[0]] += event.count
+                self._site_used = max(self._site_used, account.reserved_used.total())
             self._sites[site] = account
             self._site_total = max(self._site_total, fsum(account.prices))
-            self._site_used = max(self._site_used, account.reserved_used.total())
 
     def spent(self) -> PrivacySpent:
         """Sum of charges so far, as (epsilon, delta) at the budget's delta."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from math import hypot
 from typing import ClassVar
 
@@ -97,7 +96,7 @@ class GradientAndShareQuery(GaussianQuery):
         """Loss and public bounds."""
         return self.gradient.problem
 
-    @cached_property
+    @property
     def rounding(self) -> float:
         """Margin for rounding of the gradient; the share takes no more."""
         return self.gradient.rounding
@@ -145,9 +144,8 @@ def _norms_of_units(sums: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def _sizes(problem: Problem, block: BoundedBlock, r: np.ndarray) -> np.ndarray:
     """Norms of the rows' gradients, from their derivatives before any clip."""
-    with np.errstate(over="ignore", invalid="ignore"):
-        sizes = np.abs(r) if r.ndim == 1 else np.sqrt(np.einsum("ij,ij->i", r, r))
-        sizes *= block.lengths.norms
+    sizes = np.abs(r) if r.ndim == 1 else np.sqrt(np.einsum("ij,ij->i", r, r))
+    sizes *= block.lengths.norms
     if problem.class_weight is not None:
         sizes *= np.take(problem.class_weight, block.y.astype(np.intp), mode="clip")
     return sizes

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -73,7 +74,7 @@ class SiteRequest:
         object.__setattr__(self, "active", active.astype(np.intp))
         object.__setattr__(self, "W", np.array(W, dtype=np.float64))
 
-    @property
+    @cached_property
     def gradient(self) -> GradientQuery:
         """The query about all rows that has the same clip, at the longest of the weights.
 
