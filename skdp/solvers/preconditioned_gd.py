@@ -302,10 +302,11 @@ class _Run:
         w = self._axes.turned(problem.start())
         pace, tail, sizes = np.zeros_like(w), TailMean(steps, solver.average), []
         longer, latest = 1.0, deque[np.ndarray](maxlen=tuned.LATEST_GRADIENTS)
+        strongest = float(self._of_ridge.max())
         for _ in range(steps):
             g = self._gradient(w)
-            latest.append(g)
-            back = float(np.sum(g * pace)) / (self._noise * (float(np.linalg.norm(pace)) or 1.0))
+            latest.append(g.ravel())
+            back = float(np.vdot(g, pace)) / (self._noise * (sqrt(np.vdot(pace, pace)) or 1.0))
             if back > tuned.AGREEMENT:
                 longer, pace = tuned.STEP_SHRINKAGE * longer, np.zeros_like(w)
             elif _agreement(latest, self._noise) > tuned.AGREEMENT:
@@ -313,7 +314,7 @@ class _Run:
             pace = momentum * pace - g / (1 / (longer * step) + self._of_ridge)
             w = w + pace
             tail.add(w)
-            sizes.append(1 / (1 / (longer * step) + float(self._of_ridge.max())))
+            sizes.append(1 / (1 / (longer * step) + strongest))
         if problem.wide or not (self._weak or problem.loss.log_means):
             # Of text the scale is known from the number of rows, and of many rows it is asked.
             return self._axes.back(tail.value())
@@ -366,12 +367,12 @@ class _Axes:
 
 
 def _agreement(gradients: deque[np.ndarray], noise: float) -> float:
-    """Sum of the products of different gradients, in standard deviations of those of noise."""
-    of_all = np.array(gradients).reshape(len(gradients), -1)
-    m, p = of_all.shape
+    """Sum of the products of different gradients (p,), in standard deviations of those of noise."""
+    m, p = len(gradients), gradients[0].size
     if m == 1:
         return 0.0
-    products = float(np.square(of_all.sum(axis=0)).sum() - np.square(of_all).sum())
+    total = sum(gradients, start=np.zeros(p))
+    products = float(total @ total - sum(g @ g for g in gradients))
     return products / (noise**2 * sqrt(2 * m * (m - 1) * p))
 
 

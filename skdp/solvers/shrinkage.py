@@ -53,18 +53,21 @@ class Course(NamedTuple):
         ndarray of shape (p,)
             Variance along each coordinate.
         """
-        n = len(self.steps)
+        n, p = len(self.steps), len(curvatures)
         kept = max(1, ceil(self.average * n))
+        steps = np.asarray(self.steps)
+        turns, moves = np.multiply.outer(steps, curvatures), np.empty((n, p))
         # What the mean gains by a change of the iterate, and of the move that led to it.
-        of_iterate, of_move, total = np.zeros((3, len(curvatures)))
+        of_iterate, of_move = np.zeros((2, p))
         for k in reversed(range(n)):
             if k >= n - kept:
                 of_iterate += 1 / kept
             of_move += of_iterate
-            total += (self.steps[k] * self.scales[k] * of_move) ** 2
-            of_iterate -= self.steps[k] * curvatures * of_move
+            moves[k] = of_move
+            of_iterate -= turns[k] * of_move
             of_move *= self.momentum
-        return total
+        moves *= np.multiply(steps, self.scales)[:, None]
+        return np.asarray(np.square(moves, out=moves).sum(axis=0))
 
 
 def towards_start(

@@ -125,7 +125,7 @@ class TrackedGD(Solver):
         longer = sqrt(growth)
         most = tuned.STEPS * longer
         momentum, stride, pace = tuned.MOMENTUM, tuned.STRIDE, tuned.CLIP_RATE
-        held, along, constant = np.zeros(p), np.zeros(p), 0.0
+        held, along, constant = None, np.zeros(p), 0.0
         memories, row_map = tuned.MEMORIES, problem.bounds.row_map
         if row_map is not None:
             needed = tuned.EVIDENCE_IN_STEPS / evidence
@@ -145,7 +145,8 @@ class TrackedGD(Solver):
             momentum = max(0.0, 1 - max(steps / enough, memories / steps))
             # No step longer than 1.25 over the curvature, which any momentum leaves stable.
             far = tuned.STEPS * longer
-            if row_map.hidden is not None:
+            # Below an ordinary budget nothing is held.
+            if row_map.hidden is not None and growth > 1:
                 held = (1 - 1 / growth) * row_map.hidden
             if row_map.moments is not None:
                 along, constant = direction_of_constant(problem, row_map)
@@ -189,7 +190,9 @@ class TrackedGD(Solver):
                 tuned.SCORE_NOISE * evidence * sqrt(p * curvature) * together / clip_norm
             )
             step = (1 - momentum) * min(stride, total_step_size / steps) / curvature
-            slope = gradient.value + _pull(held, along, w - start)
+            slope = gradient.value
+            if held is not None:
+                slope = slope + _pull(held, along, w - start)
             moved = w - step * slope + momentum * (w - before)
             before, w = w, problem.project(problem.prox(moved, step))
             tail.add(w)
