@@ -15,6 +15,7 @@ from examples_of_scores import timed, torn
 from planted_bugs.bug import REPLACE_ONE, TOO_FAR, ZERO_OUT, Bug, Value, after, gives, sets, times
 from privacy.queries import test_columns as of_columns
 from privacy.queries import test_extreme_gradients as extreme_gradients
+from privacy.queries import test_scores as of_scores
 
 from skdp.privacy import Adjacency
 from skdp.privacy.accounting import Spend
@@ -620,6 +621,7 @@ BUGS = (
     Bug("rows with times of any influence", {"score_and_curvature.timed_rows": unweighed_times}, lambda: timed(3.0).check(Adjacency.REPLACE_ONE), TOO_FAR),
     Bug("rows with times weighed for their curvatures alone", {"score_and_curvature.timed_rows": lambda honest, problem, influence, block: honest(problem, replace(influence, score=1e300), block)}, lambda: timed(3.0).check(Adjacency.REPLACE_ONE), TOO_FAR),
     Bug("rows with times weighed for their scores alone", {"score_and_curvature.timed_rows": lambda honest, problem, influence, block: honest(problem, replace(influence, curvature=1e300), block)}, lambda: timed(3.0).check(Adjacency.REPLACE_ONE), TOO_FAR),
+    Bug("places and times that may cancel as far as they like", {"score_and_curvature._LEAST_PART": Value(1e-12)}, of_scores.test_parts_of_a_curvature_that_cancel_are_within_its_bound_and_margin),
     Bug("rows of any influence on a score", {"score_and_curvature.weighed_block": unweighed}, crafted(ScoreAndCurvatureQuery), TOO_FAR),
     Bug("rows weighed for their curvature alone", {"score_and_curvature.weighed_block": lambda honest, problem, influence, block: honest(problem, influence if problem.loss.squared else replace(influence, score=1e300), block)}, crafted(ScoreAndCurvatureQuery), TOO_FAR),
     Bug("residuals of a score that are not clipped", {"score_and_curvature.np.clip": lambda _, r, *args, **options: r}, crafted(ScoreAndCurvatureQuery), TOO_FAR),
