@@ -8,10 +8,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from skdp import DPLinearRegression
-from skdp.privacy import PrivateOracle, of_sum
+from skdp.privacy import Adjacency, PrivateOracle, of_sum
+from skdp.privacy.accounting import Spend
 from skdp.privacy.queries import GradientDifferenceQuery, GradientQuery
 from skdp.privacy.rows import DenseRows
-from skdp.problem import Problem, RowBounds, TargetBounds
+from skdp.problem import Problem, RowBounds, RowMap, TargetBounds
 from skdp.problem.losses import Huber, Squared, Tukey
 from skdp.solvers import GD, SVRG
 
@@ -78,6 +79,19 @@ def test_no_derivative_of_a_smooth_loss_exceeds_its_bound(
     rows = rows_for(rng, w, target, query.bound / bound)
     with pytest.MonkeyPatch.context() as patch:
         assert longest_derivative(query, rows, patch) <= bound * (1 + 1e-9)
+
+
+def test_a_query_at_another_point_has_the_margin_and_the_noise_that_it_needs_there():
+    """In other coordinates, as derivatives of a smooth loss are larger where weights are."""
+    row_map = RowMap(np.ones(D), None, np.full(D, 1e3), norm=1e-2)
+    problem = problem_for(Squared(), RowBounds(1e3, 0.0, TargetBounds(-1.0, 1.0), row_map))
+    near, far = GradientQuery(problem, np.zeros(D), 1.0), np.full(D, 1e9)
+    least = near.mechanism(Adjacency.REPLACE_ONE, Spend(1.0))
+    moved, made = near.at(far), GradientQuery(problem, far, 1.0)
+    assert moved.rounding == made.rounding > 2 * near.rounding
+    noise = moved.mechanism(Adjacency.REPLACE_ONE, Spend(1.0))
+    assert noise == made.mechanism(Adjacency.REPLACE_ONE, Spend(1.0)) != least
+    assert moved.at(np.zeros(D)).rounding == near.rounding
 
 
 @pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])
