@@ -8,7 +8,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from skdp import DPLinearRegression
-from skdp.privacy import Adjacency, PrivateOracle, of_sum
+from skdp.privacy import Adjacency, PrivateOracle, of_sum, spread
 from skdp.privacy.accounting import Spend
 from skdp.privacy.queries import GradientDifferenceQuery, GradientQuery
 from skdp.privacy.rows import DenseRows
@@ -128,6 +128,19 @@ def test_no_difference_of_derivatives_exceeds_its_bound(loss, size, step, clip, 
         # Scores far beyond the step have lost its last digits.
         slack = 1e-9 + 1e-15 * np.linalg.norm(w) / apart
         assert longest_derivative(query, rows, patch) <= bound * (1 + slack)
+
+
+def test_the_margin_of_a_difference_is_for_sums_of_rows_as_long_as_before_the_map():
+    """Derivatives are as large as the test above says; the centre is added up besides."""
+    row_map = RowMap(np.ones(D), None, np.full(D, 1e3 / math.sqrt(D)), norm=1e-2)
+    problem = problem_for(Squared(), RowBounds(1e3, 0.0, TargetBounds(-1.0, 1.0), row_map))
+    for step in (1e-3, 1.0, 1e3):
+        query = GradientDifferenceQuery(
+            GradientQuery(problem, np.array([step, 0.0, 0.0]), 1.0), np.zeros(D)
+        )
+        longer = spread(problem.bounds, math.sqrt(2 * step * query.radius), query.radius)
+        assert longer > 10
+        assert query.rounding == pytest.approx(of_sum(N, 3 * longer))
 
 
 @pytest.mark.parametrize("solver", [GD(steps=6), SVRG()], ids=str)
