@@ -130,6 +130,15 @@ def test_no_difference_of_derivatives_exceeds_its_bound(loss, size, step, clip, 
         assert longest_derivative(query, rows, patch) <= bound * (1 + slack)
 
 
+def test_the_margin_of_whole_units_is_for_rows_and_for_the_sum_of_their_clipped_means():
+    row_map = RowMap(np.ones(D), None, np.full(D, 1e3), norm=1e-2)
+    problem = problem_for(Squared(), RowBounds(1e3, 0.0, TargetBounds(-1.0, 1.0), row_map))
+    for w in (np.zeros(D), np.full(D, 1e9)):
+        of_rows = GradientQuery(problem, w, 1.0)
+        whole = GradientQuery(problem, w, 1.0, whole_units=True)
+        assert whole.rounding >= (of_rows.rounding + of_sum(N)) * (1 - 1e-9)
+
+
 def test_the_margin_of_a_difference_is_for_sums_of_rows_as_long_as_before_the_map():
     """Derivatives are as large as the test above says; the centre is added up besides."""
     row_map = RowMap(np.ones(D), None, np.full(D, 1e3 / math.sqrt(D)), norm=1e-2)

@@ -201,6 +201,7 @@ def of_norm(norm):
 WITHOUT_PRICE = {
     **{f"gradient, clip {c}": GradientQuery(UNBOUNDED, W, c) for c in (0.0, -1.0, 1e308, inf, nan)},
     "gradient without a clip": GradientQuery(UNBOUNDED, W),
+    "difference, clip 1e-200": difference(W, w=np.ones(D), clip=1e-200),
     "difference": difference(W, UNBOUNDED, np.full(D, 1e200)),
     **{f"equations, {R}": NormalEquationsQuery(of_norm(R), 0.5) for R in (1e200, 1e-200)},
     **{
