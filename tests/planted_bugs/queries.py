@@ -588,6 +588,13 @@ def rows_do_not_move_others_to_another_bin():
         check_sensitivity(query, X, y, other, y, Adjacency.REPLACE_ONE)
 
 
+def with_a(name, bounds):
+    """True of rows without negative features whose map has this."""
+    row_map = bounds.row_map
+    found = None if row_map is None else getattr(row_map, name)
+    return bounds.nonnegative and found is not None and bool(np.any(found))
+
+
 def votes_for_missing(honest, self, block):
     return honest(self, replace(block, X=np.nan_to_num(block.X, nan=5.0)))
 
@@ -650,7 +657,7 @@ BUGS = (
     Bug("vertices priced twice", {"VertexQuery.sensitivity": times(2.0)}, partial(sensitivity_is_attained, stretched_vertices), "more noise"),
     Bug("one-sided rows priced as two-sided ones", {"RowMeansQuery.one_sided": Value(False)}, partial(sensitivity_is_attained, lambda: means(RowBounds(1.0, nonnegative=True), ALONG, ZEROS, ACROSS, ZEROS)), "more noise"),
     Bug("two-sided rows priced as one-sided ones", {"RowMeansQuery.one_sided": Value(True)}, crafted(RowMeansQuery), TOO_FAR),
-    Bug("a map that turns signs taken for one-sided", {"RowMeansQuery.one_sided": Value(True)}, crafted(RowMeansQuery), TOO_FAR),
+    *(Bug(f"a map with a {name} that turns signs taken for one-sided", {"RowMeansQuery.one_sided": lambda honest, self, name=name: honest(self) or with_a(name, self.problem.bounds)}, crafted(RowMeansQuery), TOO_FAR) for name in ("shift", "matrix")),
     # Differences of gradients.
     Bug("a difference of half its radius", {"GradientDifferenceQuery.sensitivity": times(0.5)}, crafted(GradientDifferenceQuery), TOO_FAR),
     Bug("a difference whose public centre is forgotten", {"GradientDifferenceQuery._ball": lambda honest, self: (0.0, honest(self)[1])}, within(differences_along, ZERO_OUT), TOO_FAR),

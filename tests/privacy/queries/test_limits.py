@@ -203,7 +203,7 @@ WITHOUT_PRICE = {
     "gradient without a clip": GradientQuery(UNBOUNDED, W),
     "difference, clip 1e-200": difference(W, w=np.ones(D), clip=1e-200),
     "difference": difference(W, UNBOUNDED, np.full(D, 1e200)),
-    **{f"equations, {R}": NormalEquationsQuery(of_norm(R), 0.5) for R in (1e200, 1e-200)},
+    **{f"equations, {R}": NormalEquationsQuery(of_norm(R), 0.5) for R in (1e200, 1e-145)},
     **{
         f"{kind.__name__}, {G}": kind(SQUARED, score=G)
         for G in (1e-200, 1e200)
