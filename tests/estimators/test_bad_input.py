@@ -47,6 +47,8 @@ def refused(call, *complaints, error=ValueError):
 STRINGS = with_entry(SECRET, object)
 BAD_ROWS = {
     "nan": (with_entry(np.nan), "X contains NaN"),
+    "none": (with_entry(None, object), "X contains NaN; fill them with a known constant"),
+    "missing in a frame": (pd.DataFrame(with_entry(pd.NA, object)), "X contains NaN; fill them"),
     "infinite": (with_entry(np.inf), "; clip values"),
     "one-dimensional": (X[:, 0], "Expected 2D array, got 1D array instead. Reshape your data"),
     "scalar": (NUMBER, "Expected 2D array, got scalar array instead. Reshape your data"),
@@ -115,9 +117,28 @@ def test_bad_targets_are_refused(make, y, complaint):
     refused(lambda: make().fit(X, y), complaint)
 
 
+MISSING_TARGETS = [
+    target_with(np.nan, float),
+    target_with(np.nan),
+    target_with(pd.NA),
+    pd.Series(target_with(None)).astype("Int64"),
+]
+
+
+@pytest.mark.parametrize("y", MISSING_TARGETS, ids=["float", "object", "NA", "nullable"])
+@pytest.mark.parametrize("method", ["fit", "partial_fit"])
 @both
-def test_missing_targets_come_with_advice(make):
-    refused(lambda: make().fit(X, target_with(np.nan, float)), "drop the rows without a target")
+def test_missing_targets_are_said_to_be_of_y_and_come_with_advice(make, method, y):
+    call = getattr(make(), method)
+    refused(lambda: call(X, y), "Input y contains NaN; drop the rows without a target")
+
+
+def test_missing_labels_among_texts_are_said_to_be_of_y():
+    y = np.where(Y == 1, "yes", "no").astype(object)
+    y[5] = np.nan
+    for labels in (y, pd.Series(y).astype("category"), pd.Series(y).astype("string")):
+        model = classifier(classes=["no", "yes"])
+        refused(lambda m=model, y=labels: m.fit(X, y), "Input y contains NaN; drop the rows")
 
 
 @pytest.mark.parametrize("y", [np.array([SECRET] * N), np.array([SECRET] * N, dtype=object)])

@@ -56,6 +56,8 @@ _KNOWN = re.compile(
         ]
     )
 )
+# What is said of None and pandas.NA among numbers.
+_NONE = re.compile(r"float\(\) argument must be .*, not '(?:NoneType|NAType)'")
 # What they say about numbers of rows.
 _OF_SIZES = re.compile(rf" \(shape={_SHAPE}\)| of shape {_SHAPE}|: \[[\d, ]*\]")
 
@@ -218,13 +220,18 @@ def redacted(check: Callable[..., Any], *args: Any, **options: Any) -> Any:
         raise
     except Exception as error:
         kind = TypeError if isinstance(error, TypeError) else ValueError
-        message = _without_entries(str(error), options.get("input_name", "X"), _wordy(args))
+        message = str(error)
+        given = [a for a in args if not isinstance(a, BaseEstimator)]
+        if message.startswith("Input contains NaN") or "value of NA is ambiguous" in message:
+            # Features are named beside targets, and targets of any type are not.
+            unnamed = options.get("input_name") or ("y" if len(given) > 1 else "X")
+            message = f"Input {unnamed} contains NaN."
+        message = _without_entries(message, options.get("input_name", "X"), _wordy(args))
     # Raised here and not on the way, where it would carry an error that quotes entries.
     if message is None:
-        given = " and ".join(sized(a) for a in args if not isinstance(a, BaseEstimator))
         message = (
-            f"Numbers are needed as features, and one number or label a row as targets, in arrays, "
-            f"tables or lists; got {given}, which cannot be read as such."
+            "Numbers are needed as features, and one number or label a row as targets, in arrays, "
+            f"tables or lists; got {' and '.join(map(sized, given))}, which cannot be read as such."
         )
     else:
         kind = kind if _KNOWN.fullmatch(message) else ValueError
@@ -340,7 +347,7 @@ def _without_entries(message: str, name: str, where: str) -> str | None:
 
     ``where`` says which columns are of no numeric type.
     """
-    if message.startswith(("Input X contains NaN", "Input contains NaN")):
+    if message.startswith("Input X contains NaN") or (name == "X" and _NONE.match(message)):
         # The original recommends imputation, most kinds of which learn from the rows.
         return (
             "Input X contains NaN; fill them with a known constant, for example "
