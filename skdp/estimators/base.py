@@ -124,7 +124,8 @@ class PrivateLinearModel(DataOpener, PublishedModel, CallbackSupportMixin, Budge
     horizon : int, optional
         Number of rows that ``partial_fit`` is going to be given in all, if it is known beforehand.
         It is public. Streams are cut so that the model is at its best there; rows beyond are
-        taken, too. ``fit`` does not use it.
+        taken, too, but by ``'ftrl'``, ``'frank_wolfe'`` and ``buffer=False``, which have shared out
+        their budget among so many. ``fit`` does not use it.
     buffer : bool, default=True
         Whether ``partial_fit`` may keep rows until a block of them is full. If not,
         ``solver='auto'`` takes a method that keeps sums alone, which is less accurate.

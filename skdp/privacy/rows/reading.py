@@ -220,13 +220,13 @@ def redacted(check: Callable[..., Any], *args: Any, **options: Any) -> Any:
         raise
     except Exception as error:
         kind = TypeError if isinstance(error, TypeError) else ValueError
-        message = str(error)
+        said = str(error)
         given = [a for a in args if not isinstance(a, BaseEstimator)]
-        if message.startswith("Input contains NaN") or "value of NA is ambiguous" in message:
+        if said.startswith("Input contains NaN") or "value of NA is ambiguous" in said:
             # Features are named beside targets, and targets of any type are not.
             unnamed = options.get("input_name") or ("y" if len(given) > 1 else "X")
-            message = f"Input {unnamed} contains NaN."
-        message = _without_entries(message, options.get("input_name", "X"), _wordy(args))
+            said = f"Input {unnamed} contains NaN."
+        message = _without_entries(said, options.get("input_name", "X"), _wordy(args))
     # Raised here and not on the way, where it would carry an error that quotes entries.
     if message is None:
         message = (
