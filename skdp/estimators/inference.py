@@ -407,7 +407,8 @@ class Summary:
             f"{what} {_share(share)} +- {_share(sd)}" for what, (share, sd) in of.clipped.items()
         ]
         notes.append(f"Shares of rows: {'; '.join(told)}.")
-        if of.clipped.get("rows weighted down", (0.0,))[0] > 0:
+        share, noise = of.clipped.get("rows weighted down", (0.0, 0.0))
+        if share > noise:
             notes.append(
                 "Weighted down are rows beyond the bound on what one row may do. They count less, "
                 "features and target together, which keeps the coefficients if the model holds, "
