@@ -590,13 +590,15 @@ def test_what_an_encoder_of_listed_categories_drops_has_no_column_and_others_are
         assert not ours.transform([["z", "z", "z"]]).any()
 
 
-def test_what_an_encoder_drops_of_categories_that_are_found_is_told():
+def test_what_an_encoder_cannot_leave_out_of_a_list_is_told():
     script = make_pipeline(OneHotEncoder(drop="first"), LogisticRegression())
     _, plan = privatize(script, epsilon=1.0, classes=[0, 1], return_plan=True)
     assert "left out drop='first': No category is dropped" in str(plan)
     listed = OneHotEncoder(categories=LISTED, drop=["z", "m", "x"])
-    with pytest.warns(PrivacyLeakWarning, match=r"leave it out of categories=\[\.\.\.\] instead"):
-        privatize(make_pipeline(listed, LogisticRegression()), epsilon=1.0, classes=[0, 1])
+    script = make_pipeline(listed, LogisticRegression())
+    made, plan = privatize(script, epsilon=1.0, classes=[0, 1], return_plan=True)
+    assert made[0].categories == LISTED
+    assert "changed to drop=None: It drops a category, for which it is enough" in str(plan)
 
 
 def test_columns_that_are_chosen_by_type_need_types_where_facts_are_about_them():

@@ -780,7 +780,7 @@ def _drop_from_lists(thing: Any) -> _Reasons:
         dropped = [[category] for category in thing.drop]
     pairs = [*zip(lists, dropped, strict=False)]
     if len(dropped) != len(lists) or any({*out} - {*some} for some, out in pairs):
-        # The encoder itself refuses it.
+        # What is not listed cannot be dropped.
         return []
     kept = [[category for category in some if category not in out] or some for some, out in pairs]
     why = "What it drops is not listed, which makes the same columns and warns of no row."
