@@ -185,15 +185,25 @@ BAD_PARAMETERS = [
     ({"solver": "unheard_of"}, "'solver' parameter"),
     ({"solver": GD}, "'solver' parameter"),
     ({"solver": GD(steps=0)}, "'steps' parameter of GD"),
+    # Scikit-learn takes them for 1.
+    *[
+        ({name: True}, f"'{name}' parameter")
+        for name in ("epsilon", "delta", "data_norm", "intercept_scaling", "max_weight", "horizon")
+    ],
+    ({"solver": GD(steps=True)}, "'steps' parameter of GD"),
     ({"constraint": 1.0}, "'constraint' parameter"),
     ({"random_state": -1}, "'random_state' parameter"),
     ({"random_state": "seed"}, "'random_state' parameter"),
 ]
 BAD_CLASSIFIER_PARAMETERS = [
-    *[({"C": value}, "'C' parameter") for value in (0, -1, np.nan, "1")],
+    *[({"C": value}, "'C' parameter") for value in (0, -1, np.nan, "1", True)],
     *[({"l1_ratio": value}, "'l1_ratio' parameter") for value in (-0.1, 1.1, None)],
     *[({"classes": value}, "'classes' parameter") for value in (5, "ab")],
-    *[({"classes": value}, "at least 2 classes, got 1 class") for value in ([0], [0, 0])],
+    ({"classes": [0]}, "at least 2 classes, got 1 class"),
+    *[
+        ({"classes": value}, "needs each label once in classes, got a")
+        for value in ([0, 0], [0, 0, 1], [0, 1, 1.0], ["a", "b", "a"], [True, 1, 0], Y)
+    ],
     *[
         ({"classes": value}, "classes to be a list of labels of one kind")
         for value in ([0, np.nan, 1], [[0, 1]], [None, 1], [0, "a"], [True, "a"])

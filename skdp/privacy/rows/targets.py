@@ -34,7 +34,7 @@ def checked_classes(
     Raises
     ------
     ValueError
-        If they are no list of labels of one kind, or too few.
+        If they are no list of different labels of one kind, or too few.
     """
     try:
         given = np.asarray(labels)
@@ -52,6 +52,11 @@ def checked_classes(
         raise ValueError(
             f"{who} needs {parameter} to be a list of {f'at least {least} ' * bool(least)}labels "
             f"of one kind, numbers or strings, got {shown(labels)}."
+        )
+    if classes.size < given.size:
+        raise ValueError(
+            f"{who} needs each label once in {parameter}, got {shown(labels)}, some of them alike; "
+            "pass those that are known without looking at y."
         )
     return classes
 
