@@ -150,9 +150,10 @@ def signed_times(name: str, y: Any) -> Any:
     zero_one = bool(np.all((event == 0) | (event == 1)))
     if not (numbers and zero_one and np.all(np.isfinite(time)) and np.all(time >= 0)):
         raise ValueError(
-            f"{name} needs y with a field or column of True or False (or 1 and 0), whether there "
-            "was an event, and one of finite times of at least 0, when that was or somebody was "
-            "last seen; y holds others. Drop rows without a time, if their number may be known."
+            f"{name} needs y with a field or column of True or False, or a first one of 1 and 0, "
+            "whether there was an event, and one of finite times of at least 0, when that was or "
+            "somebody was last seen; y holds others. Drop rows without a time, if their number may "
+            "be known."
         )
     # Zero has no sign that would last.
     time = np.maximum(time.astype(np.float64), np.finfo(np.float64).tiny)
