@@ -525,12 +525,13 @@ def inference(model: Any) -> Inference:
         If a step of the pipeline is not a scaler of skdp, and so not known to be affine.
     """
     if not isinstance(model, Pipeline):
-        check_is_fitted(model)
         if not isinstance(model, WithInference):
             raise ValueError(
                 f"inference needs {_WHO_INFERS} with solver='one_step', or a pipeline that ends in "
                 f"one, got {type(model).__name__}."
             )
+        # Of what is none of these, scikit-learn would quote the value, which may be rows.
+        check_is_fitted(model)
         found: Inference = model.inference_
         return found
     steps = [(name, step) for name, step in model.steps if step not in (None, "passthrough")]

@@ -244,6 +244,11 @@ def test_models_without_normal_errors_are_refused(model):
         _ = model.inference_
 
 
+def test_what_is_no_model_is_refused_without_being_quoted():
+    with pytest.raises(ValueError, match=r"^inference needs .* got ndarray\.$"):
+        inference(rows())
+
+
 @pytest.mark.parametrize("alpha", [0.0, 1.0, -0.1, np.nan])
 def test_alphas_that_are_no_probabilities_are_refused(alpha):
     found = fitted("linear").inference_
