@@ -51,6 +51,7 @@ BAD_ROWS = {
     "missing in a frame": (pd.DataFrame(with_entry(pd.NA, object)), "X contains NaN; fill them"),
     "infinite": (with_entry(np.inf), "; clip values"),
     "one-dimensional": (X[:, 0], "Expected 2D array, got 1D array instead. Reshape your data"),
+    "column of a frame": (pd.Series(X[:, 0]), "got a column; pass a frame, X.to_frame()"),
     "scalar": (NUMBER, "Expected 2D array, got scalar array instead. Reshape your data"),
     "three-dimensional": (X[None], "Found array with dim 3"),
     "no rows": (X[:0], "Found array with 0 sample(s)"),

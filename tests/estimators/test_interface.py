@@ -69,6 +69,14 @@ def test_confident_predictions_keep_the_logarithm_of_the_unlikely_class():
     assert log_proba.min() < -1000
 
 
+@pytest.mark.parametrize("kind", [object, "boolean", "Int64", "category"])
+def test_labels_are_taken_and_scored_in_whatever_type_they_lie(kind):
+    labels = pd.Series(BINARY).astype(kind)
+    expected = classifier().fit(X, BINARY).score(X, BINARY)
+    for y in (labels, labels.array, labels.to_numpy()):
+        assert classifier().fit(X, y).score(X, y) == expected
+
+
 def test_labels_of_any_one_kind_come_back_from_predict():
     for labels in (["no", "yes"], [-1, 1], [False, True], [1.0, 2.0], ["b", "a"]):
         y = np.array(labels)[BINARY]

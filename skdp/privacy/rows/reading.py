@@ -381,6 +381,8 @@ def _without_entries(message: str, name: str, where: str) -> str | None:
             f"{found[0]}. Reshape your data, with "
             "array.reshape(-1, 1) if it has one feature or array.reshape(1, -1) if it is one row."
         )
+    if message.startswith("Expected a 2-dimensional container"):
+        return "Expected a 2-dimensional container, got a column; pass a frame, X.to_frame()."
     if message.startswith("The 'y_true' parameter"):
         return "An array of targets is needed as y, one a row; got something else."
     if message.startswith(("Mix of label input types", "Labels in y_true and y_pred")):
