@@ -570,6 +570,37 @@ def test_columns_of_a_table_are_private_by_facts_alone(encoder):
         assert model.predict(table.assign(sex="Other")).shape == y.shape
 
 
+LISTED = [["a", "b", "c"], ["f", "m"], ["x"]]
+TOWNS = np.array([["a", "m", "x"], ["b", "f", "x"], ["c", "m", "x"]])
+
+
+@pytest.mark.parametrize("drop", ["first", "if_binary", ["c", "m", "x"]], ids=str)
+def test_what_an_encoder_of_listed_categories_drops_has_no_column_and_others_are_zero(drop):
+    theirs = OneHotEncoder(categories=LISTED, drop=drop, sparse_output=False)
+    script = make_pipeline(theirs, LogisticRegression())
+    made, plan = privatize(script, epsilon=1.0, classes=[0, 1], return_plan=True)
+    ours = made[0].fit(TOWNS)
+    names = [name for name in ours.get_feature_names_out() if name != "x2_x"]
+    assert names == [name for name in theirs.fit(TOWNS).get_feature_names_out() if name != "x2_x"]
+    encoded = ours.transform(TOWNS)[:, : len(names)]
+    np.testing.assert_array_equal(encoded, theirs.transform(TOWNS)[:, : len(names)])
+    assert "changed to drop=None: What it drops is not listed" in str(plan)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert not ours.transform([["z", "z", "z"]]).any()
+
+
+def test_what_an_encoder_cannot_leave_out_of_a_list_is_told():
+    script = make_pipeline(OneHotEncoder(drop="first"), LogisticRegression())
+    _, plan = privatize(script, epsilon=1.0, classes=[0, 1], return_plan=True)
+    assert "left out drop='first': No category is dropped" in str(plan)
+    listed = OneHotEncoder(categories=LISTED, drop=["z", "m", "x"])
+    script = make_pipeline(listed, LogisticRegression())
+    made, plan = privatize(script, epsilon=1.0, classes=[0, 1], return_plan=True)
+    assert made[0].categories == LISTED
+    assert "changed to drop=None: It drops a category, for which it is enough" in str(plan)
+
+
 def test_columns_that_are_chosen_by_type_need_types_where_facts_are_about_them():
     chosen = [("codes", OneHotEncoder(), make_column_selector(dtype_include=object))]
     script = make_pipeline(ColumnTransformer(chosen), LogisticRegression())

@@ -92,7 +92,10 @@ def test_solvers_that_have_shared_out_their_budget_take_no_row_beyond_the_horizo
     model = classifier(**{"solver": "auto", "horizon": 500} | options | ball)
     feed(model, stop=490)
     before = model.coef_
-    with pytest.raises(ValueError, match="declared horizon"):
+    told = (
+        "DPLogisticRegression.partial_fit needs no more rows than its horizon of 500, of which 10"
+    )
+    with pytest.raises(ValueError, match=told):
         feed(model, start=490)
     assert model.n_samples_seen_ == 490
     np.testing.assert_array_equal(model.coef_, before)

@@ -234,7 +234,7 @@ def test_horizons_and_cuts_count_persons():
     model = classifier(solver=FTRL(batches=3), horizon=2 * PERSONS)
     fed(model, calls(rows=50)[:2])
     assert model.n_iter_ == 3
-    with pytest.raises(ValueError, match="needs no more rows than the 60"):
+    with pytest.raises(ValueError, match="no more visits of persons than its horizon of 60"):
         fed(model, calls()[2:3])
 
 

@@ -267,6 +267,8 @@ def test_private_steps_of_a_raw_table_take_words_and_gaps_but_no_others():
     found.set_params(estimator=make_pipeline(DPOneHotEncoder(), model()))
     found.fit(table_of(np.nan)[["word"]], Y)
     found.set_params(estimator=make_pipeline(columns, model()))
+    # A column that no step takes is nobody's, whatever it holds.
+    found.fit(table_of(np.nan).assign(day=pd.Timestamp("2001-02-03")), Y)
     texts = table_of(0.5).astype(object)
     texts.loc[3, "size"] = "SECRET"
     with pytest.raises(ValueError, match="whose steps take all rows") as refused:
