@@ -33,8 +33,8 @@ from budget_tasks import (
 from estimators import test_without_noise
 from faults import test_interrupted
 from faults import test_interrupted_searches_and_bandits as interrupted_searches
+from known_noise import seeded
 from planted_bugs.bug import Bug, gives, patching, sets
-from planted_bugs.noise import seeded
 from privacy import test_budget, test_budget_of_streams, test_ledger, test_parts, test_site_accounts
 from privacy.queries import test_limits
 from recomputed_spend import recomputed

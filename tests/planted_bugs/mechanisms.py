@@ -9,8 +9,8 @@ from types import MethodType
 
 import numpy as np
 from interruptions import PACKAGE
+from known_noise import Prepared, seeded
 from planted_bugs.bug import REPLACE_ONE, ZERO_OUT, Anew, Bug, Value, gives, times
-from planted_bugs.noise import Prepared, seeded
 from privacy import test_randomness, test_rounded_noise
 from privacy.arms import test_sessions
 from privacy.mechanisms import test_grid, test_gumbel, test_sites

@@ -11,8 +11,8 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import pytest
 from data import test_several_blocks
+from known_noise import Silence, seeded
 from planted_bugs.bug import Bug, Value, gives, sets
-from planted_bugs.noise import Silence, seeded
 from privacy.mechanisms import test_sites as noise_of_sites
 from remote import test_site
 from tasks_for_solvers import TASKS

@@ -9,8 +9,8 @@ import numpy as np
 import test_every_event as of_events
 import test_every_solver
 from estimators import test_optimum, test_pure_epsilon
+from known_noise import seeded
 from planted_bugs.bug import Bug, Value, gives
-from planted_bugs.noise import seeded
 from privacy import test_perturbation
 from privacy.mechanisms import test_pure_slope
 from privacy.queries import test_perturbed_minimum as perturbed_minima

@@ -8,10 +8,11 @@ from math import inf, sqrt
 import numpy as np
 import pytest
 from by_night import by_night
+from known_noise import seeded
 from tasks_for_solvers import check_replay, make_problem
 
 from skdp import BudgetExceededError, DPLogisticRegression, privacy_spent
-from skdp.privacy import Adjacency, PrivateOracle, SeededNoise
+from skdp.privacy import Adjacency, PrivateOracle
 from skdp.privacy.accounting import GaussianDP, Ledger, SampledGaussianEvent, SubsampledGaussianDP
 from skdp.privacy.rows import DenseRows
 from skdp.problem.losses import Squared
@@ -43,13 +44,9 @@ def ledger_for(solver, problem, epsilon=1.0, adjacency=Adjacency.REPLACE_ONE):
     return Ledger(epsilon, DELTA, calculus=calculus)
 
 
-def source(seed=0):
-    return SeededNoise(np.random.default_rng(seed))
-
-
 def solve(solver, problem, X, y, epsilon=1.0, seed=0, adjacency=Adjacency.REPLACE_ONE):
     transcript, ledger = Transcript(), ledger_for(solver, problem, epsilon, adjacency)
-    oracle = RecordingOracle(DenseRows(X, y), ledger, adjacency, source(seed), transcript)
+    oracle = RecordingOracle(DenseRows(X, y), ledger, adjacency, seeded(seed), transcript)
     solution = solver.solve(problem, oracle.for_problem(problem), PUBLIC_RNG)
     return solution, transcript, ledger
 
@@ -128,7 +125,7 @@ def test_samples_are_unbiased_and_as_large_as_the_batch():
     w, w0 = np.full(D, 0.5), np.zeros(D)
     block = SubsampledGaussianDP(0.2, ((1e-3, 1000),))
     oracle = PrivateOracle(
-        DenseRows(X, y), Ledger(1e12, DELTA, calculus=block), Adjacency.REPLACE_ONE, source()
+        DenseRows(X, y), Ledger(1e12, DELTA, calculus=block), Adjacency.REPLACE_ONE, seeded()
     ).for_problem(problem)
     spend = oracle.reserved.spends[0]
     difference = partial(oracle.gradient_difference, sampled=True)
@@ -151,7 +148,7 @@ def test_samples_are_unbiased_and_as_large_as_the_batch():
 @pytest.mark.parametrize("solver", [BATCHES, SGD], ids=["svrg", "gd"])
 def test_a_ledger_without_a_block_is_refused(solver):
     problem, X, y = make_problem()
-    oracle = PrivateOracle(DenseRows(X, y), Ledger(1.0, DELTA), Adjacency.REPLACE_ONE, source())
+    oracle = PrivateOracle(DenseRows(X, y), Ledger(1.0, DELTA), Adjacency.REPLACE_ONE, seeded())
     with pytest.raises(ValueError, match="needs a ledger that has reserved a block"):
         solver.solve(problem, oracle.for_problem(problem), PUBLIC_RNG)
 
@@ -159,7 +156,7 @@ def test_a_ledger_without_a_block_is_refused(solver):
 def test_a_ledger_of_the_other_relation_is_refused_before_looking():
     problem, X, y = make_problem()
     ledger = ledger_for(BATCHES, problem, adjacency=Adjacency.ZERO_OUT)
-    oracle = PrivateOracle(DenseRows(X, y), ledger, Adjacency.REPLACE_ONE, source())
+    oracle = PrivateOracle(DenseRows(X, y), ledger, Adjacency.REPLACE_ONE, seeded())
     with pytest.raises(BudgetExceededError, match="Nothing was read"):
         BATCHES.solve(problem, oracle.for_problem(problem), PUBLIC_RNG)
     assert drawn(ledger) == []
@@ -176,7 +173,7 @@ def test_a_sample_is_charged_before_rows_are_read():
     problem, X, y = make_problem()
     block = SubsampledGaussianDP(1.0, ((100.0, 1),))
     ledger = Ledger(1.0, DELTA, calculus=block)
-    oracle = PrivateOracle(Unreadable(X, y), ledger, Adjacency.REPLACE_ONE, source())
+    oracle = PrivateOracle(Unreadable(X, y), ledger, Adjacency.REPLACE_ONE, seeded())
     spend = oracle.reserved.spends[0]
     with pytest.raises(OSError, match="rows were read"):
         oracle.for_problem(problem).gradient(np.ones(D), spend=spend, sampled=True)
