@@ -7,15 +7,14 @@ import scipy.sparse as sp
 from examples_of_streams import (
     N,
     X,
-    assert_same,
     both,
     classifier,
     every_model,
     feed,
     regressor,
-    state,
     target,
 )
+from published_attributes import assert_same, published
 
 from skdp.privacy.accounting import Part
 from skdp.solvers import SOLVERS, Blocks, Solution, Solver, StreamingSolver, Temperature
@@ -163,7 +162,7 @@ def test_a_batch_starts_at_the_model_before_it(make, precondition, fit_intercept
     monkeypatch.setattr(Temperature, "apply", lambda self, problem, oracle, w: w)
     model = make(solver="gd", epsilon=5.0, fit_intercept=fit_intercept, precondition=precondition)
     feed(model, stop=320)
-    before = state(model)
+    before = published(model)
     model.solver = Still()
     model._progress._settings["solver"] = model.solver
     feed(model, start=320)
