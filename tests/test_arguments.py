@@ -206,14 +206,6 @@ def fit(kind, **parameters):
     kind(**parameters).fit(np.eye(6, 2), np.arange(6) % 2)
 
 
-@pytest.mark.parametrize("kind", [DPLinearRegression, DPLassoRegressor])
-@pytest.mark.parametrize("given", [10, "ab", range(2), {0: 1}, np.array(3.0)])
-def test_target_bounds_that_are_no_pair_are_refused(kind, given):
-    needed = r"must be None or a pair of numbers \(low, high\)\. Got"
-    with pytest.raises(ValueError, match=f"'target_bounds' parameter of {kind.__name__} {needed}"):
-        fit(kind, target_bounds=given)
-
-
 @pytest.mark.parametrize("kind", MODELS)
 @pytest.mark.parametrize(
     ("solver", "said"),

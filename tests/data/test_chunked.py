@@ -229,32 +229,7 @@ def test_arrays_one_after_the_other_are_one_table(gradient, tmp_path):
     same(other.coef_, one.coef_)
 
 
-X, Y = data()
-MISSING, INFINITE = X.copy(), X.copy()
-MISSING[-1, 2], INFINITE[-1, 2] = np.nan, np.inf
-
-
-@pytest.mark.parametrize(
-    ("source", "said"),
-    [
-        ([], "at least one row"),
-        (list, "at least one row"),
-        ([(X, Y), (X[:, :5], Y)], "Chunks needs 6 features in every chunk, got 5"),
-        *(
-            (pieces(rows, Y, 300, kind), r"contains (NaN|infinity)")
-            for rows in (MISSING, INFINITE)
-            for kind in (np.asarray, sp.csr_array)
-        ),
-        ([(X, Y[:-1])], "inconsistent numbers of samples"),
-        ([(X, Y[:, None])], "one target a row"),
-        *(([chunk], "Chunks needs pairs") for chunk in (X, (X,), "ab", None)),
-    ],
-)
-def test_what_is_no_table_is_refused(source, said):
-    with pytest.raises(ValueError, match=said):
-        chunked(source)
-
-
 def test_arrays_of_another_number_are_refused():
+    X, y = data()
     with pytest.raises(ValueError, match="as many arrays in each sequence, got 2 in X and 1 in y"):
-        Chunks.from_arrays([X, X], [Y])
+        Chunks.from_arrays([X, X], [y])
