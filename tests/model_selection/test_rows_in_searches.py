@@ -291,21 +291,6 @@ def test_a_target_that_one_candidate_refuses_does_not_make_others_win(first):
         assert not hasattr(found, "privacy_spent_")
 
 
-def test_a_target_that_the_second_candidate_refuses_is_refused():
-    bounds = {"target_bounds": (0, 4), "data_norm": 3.0}
-    candidates = [DPLinearRegression(**bounds), DPPoissonRegressor(**bounds)]
-    found = search(Pipeline([("m", candidates[0])]), {"m": candidates})
-    y = Y.astype(float)
-    y[3] = -1.0
-    said = ""
-    try:
-        found.fit(X, y)
-    except (ValueError, RuntimeError) as error:
-        said = str(error)
-    assert "of at least 0" in said
-    assert not hasattr(found, "privacy_spent_")
-
-
 def test_counts_that_a_function_makes_negative_are_zero():
     """One row with so small a target would fail all trials of this candidate, and of no other."""
     bounds = {"target_bounds": (0, 4), "data_norm": 3.0}
