@@ -534,52 +534,47 @@ def test_malformed_parameters_are_refused_before_the_model_is_asked(change, mess
         assert budget.spent.epsilon == 0
 
 
+HUGE, TINY = {"target_bounds": (0, 1e200)}, {"target_bounds": (-1e-200, 1e-200)}
+BY_SIGN = {"groups": regression()[1] > 0, "group_values": [False, True], "metrics": "r2"}
+BOUNDED, UNIT = {"target_bounds": (-5, 5)}, "Change the unit"
+WITHOUT_ONE = np.where(regression()[1] > 2, np.nan, regression()[1])
+
+
 @pytest.mark.parametrize(
-    ("model", "rows", "message"),
+    ("model", "rows", "options", "message"),
     [
-        (object(), make_rows()[:2], "with predict"),
-        (LogisticRegression(), make_rows()[:2], "not fitted"),
-        (Fixed(), (np.ones((3, 2)), np.ones(2)), "got 3 and 2"),
-        (Fixed(), (np.ones((0, 2)), np.ones(0)), "got 0 and 0"),
-        (Fixed(), (5.0, np.ones(2)), "test rows and as many"),
-        (Fixed(), (np.ones((3, 2)), None), "test rows and as many"),
-        (LogisticRegression().fit(*make_rows()[:2]), (np.ones((9, 3)), np.ones(9)), "2 features"),
-        (LinearRegression().fit(*regression()), regression(), "target_bounds"),
-        (Numbers(), (np.ones((9, 2)), ["a"] * 9), "target_bounds"),
+        (object(), make_rows()[:2], {}, "with predict"),
+        (LogisticRegression(), make_rows()[:2], {}, "not fitted"),
+        (Fixed(), (np.ones((3, 2)), np.ones(2)), {}, "got 3 and 2"),
+        (Fixed(), (np.ones((0, 2)), np.ones(0)), {}, "got 0 and 0"),
+        (Fixed(), (5.0, np.ones(2)), {}, "test rows and as many"),
+        (Fixed(), (np.ones((3, 2)), None), {}, "test rows and as many"),
+        (
+            LogisticRegression().fit(*make_rows()[:2]),
+            (np.ones((9, 3)), np.ones(9)),
+            {},
+            "2 features",
+        ),
+        (LinearRegression().fit(*regression()), regression(), {}, "target_bounds"),
+        (Numbers(), (np.ones((9, 2)), ["a"] * 9), {}, "target_bounds"),
+        (Numbers(), regression(), HUGE, UNIT),
+        (Numbers(), regression(), TINY, UNIT),
+        (Numbers(), regression(), BOUNDED | {"residual_bound": 1e100}, UNIT),
+        (Numbers(), regression(), BOUNDED | {"residual_bound": 1e-100}, UNIT),
+        (
+            Numbers(),
+            regression(),
+            BOUNDED | BY_SIGN,
+            r"a regression, by groups, mean_squared_error, .*'r2'",
+        ),
+        (Numbers(), (regression()[0], WITHOUT_ONE), BOUNDED, "contains NaN"),
+        (Numbers(), (regression()[0], ["1.0"] * 400), BOUNDED, "numbers as targets"),
     ],
     ids=lambda value: value if isinstance(value, str) else type(value).__name__,
 )
-def test_malformed_data_are_refused(model, rows, message):
+def test_malformed_data_are_refused(model, rows, options, message):
     with pytest.raises((ValueError, TypeError), match=message):
-        skdp.evaluate(model, *rows, epsilon=2.0, **PUBLIC)
-
-
-@pytest.mark.parametrize(
-    "bounds",
-    [
-        {"target_bounds": (0, 1e200)},
-        {"target_bounds": (-1e-200, 1e-200)},
-        {"residual_bound": 1e100},
-        {"residual_bound": 1e-100},
-    ],
-    ids=str,
-)
-def test_bounds_whose_powers_are_no_numbers_are_refused(bounds):
-    options = {"epsilon": 2.0, "target_bounds": (-5, 5)} | PUBLIC | bounds
-    with pytest.raises(ValueError, match="Change the unit"):
-        skdp.evaluate(Numbers(), *regression(), **options)
-
-
-def test_r2_of_groups_and_targets_that_are_no_numbers_are_refused():
-    X, y = regression()
-    options = {"epsilon": 2.0, "target_bounds": (-5, 5), **PUBLIC}
-    with pytest.raises(ValueError, match=r"a regression, by groups, mean_squared_error, .*'r2'"):
-        skdp.evaluate(
-            Numbers(), X, y, groups=y > 0, group_values=[False, True], metrics="r2", **options
-        )
-    for wrong in (np.where(y > 2, np.nan, y), ["1.0"] * len(y)):
-        with pytest.raises(ValueError, match=r"numbers as targets|contains NaN"):
-            skdp.evaluate(Numbers(), X, wrong, **options)
+        skdp.evaluate(model, *rows, **{"epsilon": 2.0, **PUBLIC} | options)
 
 
 def test_a_summary_has_every_score_and_the_receipt():

@@ -71,23 +71,10 @@ FAR = np.array([1e6, 0.0, 0.0])
 
 
 @dataclass(frozen=True)
-class HalvedLogistic(Loss):
+class HalvedLogistic(Logistic):
     """Claims half of the Lipschitz constant that it has."""
 
-    n_scores: ClassVar[int] = 1
     lipschitz: ClassVar[float] = 0.5
-    smoothness: ClassVar[float] = 0.25
-    convex: ClassVar[bool] = True
-    targets: ClassVar[str] = "0 or 1"
-
-    def value(self, y, z):
-        return Logistic().value(y, z)
-
-    def derivative(self, y, z):
-        return Logistic().derivative(y, z)
-
-    def _valid(self, y):
-        return (y == 0) | (y == 1)
 
 
 @dataclass(frozen=True)
