@@ -38,13 +38,10 @@ from skdp.privacy.rows import (  # noqa: E402
 from skdp.problem import RowBounds  # noqa: E402
 from skdp.solvers import SOLVERS, defaults  # noqa: E402
 
-pytestmark = pytest.mark.filterwarnings("ignore::skdp.SeededNoiseWarning")
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    with dask.config.set(scheduler="synchronous"):
-        yield
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::skdp.SeededNoiseWarning"),
+    pytest.mark.usefixtures("one_thread"),
+]
 
 
 def refuses(X, y, match, model=None, error=ValueError):

@@ -533,11 +533,6 @@ def unweighed_classes(honest, problem, influence, block):
         yield rows._replace(weight=np.ones(len(rows.weight)))
 
 
-def unweighed_times(honest, problem, influence, block):
-    rows = honest(problem, influence, block)
-    return rows._replace(weight=np.ones(len(rows.weight)))
-
-
 def unweighed_targets(honest, self, block):
     """The score of rows that only the curvature weighs."""
     answer, rows = honest(self, block), scores.weighed_block(*_asked(self), block)
@@ -604,7 +599,7 @@ BUGS = (
     Bug("rows of several classes weighed for their scores alone", {"score_and_curvature.weighed_classes": lambda honest, problem, influence, block: honest(problem, replace(influence, curvature=1e300), block)}, lambda: torn(5.0, 3.0).check(Adjacency.REPLACE_ONE), TOO_FAR),
     Bug("moments of several classes that keep no bound", {"score_and_curvature._shorten": lambda _, q, bound: np.zeros(len(q), dtype=bool)}, crafted(ScoreMomentsQuery), TOO_FAR),
     Bug("times priced as if a row could only vanish", {"ScoreAndCurvatureQuery.sensitivity": times(sqrt(0.5))}, lambda: timed(1.0).check(Adjacency.REPLACE_ONE), TOO_FAR),
-    Bug("rows with times of any influence", {"score_and_curvature.timed_rows": unweighed_times}, lambda: timed(3.0).check(Adjacency.REPLACE_ONE), TOO_FAR),
+    Bug("rows with times of any influence", {"score_and_curvature.timed_rows": unweighed}, lambda: timed(3.0).check(Adjacency.REPLACE_ONE), TOO_FAR),
     Bug("rows with times weighed for their curvatures alone", {"score_and_curvature.timed_rows": lambda honest, problem, influence, block: honest(problem, replace(influence, score=1e300), block)}, lambda: timed(3.0).check(Adjacency.REPLACE_ONE), TOO_FAR),
     Bug("rows with times weighed for their scores alone", {"score_and_curvature.timed_rows": lambda honest, problem, influence, block: honest(problem, replace(influence, curvature=1e300), block)}, lambda: timed(3.0).check(Adjacency.REPLACE_ONE), TOO_FAR),
     Bug("rows of any influence on a score", {"score_and_curvature.weighed_block": unweighed}, crafted(ScoreAndCurvatureQuery), TOO_FAR),
