@@ -31,14 +31,3 @@ class Prepared(Silence):
         out = np.zeros(shape)
         out[self.place] = self.ahead
         return out
-
-
-class Overheard(Silence):
-    """Keeps what was drawn, as those know it who drew it."""
-
-    def __init__(self):
-        self._inner, self.drawn = seeded(), []
-
-    def normal(self, shape):
-        self.drawn.append(self._inner.normal(shape))
-        return self.drawn[-1]

@@ -30,7 +30,6 @@ Y = X @ W.T + SHIFT + 0.1 * RNG.normal(size=(N, T))
 LOW, HIGH = SHIFT - 3.5, SHIFT + 3.5
 NAMES = ["first", "second", "third"]
 FRAME = pd.DataFrame(Y, columns=NAMES)
-FEW = 300
 
 
 def model(**parameters):

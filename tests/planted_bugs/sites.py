@@ -33,7 +33,7 @@ from skdp.problem import Problem, RowBounds, Sites, TargetBounds
 from skdp.problem.losses import Logistic
 from skdp.solvers import DDA
 
-SENSITIVITY, DRAWS = 0.3, 20_000
+DRAWS = 20_000
 
 
 def each_site_is_charged_for_each_round(**options):

@@ -19,7 +19,6 @@ from skdp.testing import exact_fit
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.SeededNoiseWarning")
 
-SEED = 1_234_567_891
 N, D, DELTA = 4000, 6, 1e-5
 BOUNDS = (-60.0, 60.0)
 # What y may be, by how a selector is told of it.

@@ -16,7 +16,7 @@ from skdp.problem.losses import Squared
 from skdp.problem.penalties import L1, L2
 from skdp.solvers import Screening
 
-N, D, S = 4000, 150, 4
+N, D = 4000, 150
 BOUND = 1 / sqrt(D)
 UNIT = TargetBounds(-1.0, 1.0)
 TRUTH = np.zeros(D)

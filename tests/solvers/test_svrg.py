@@ -16,7 +16,7 @@ from skdp.problem.penalties import L2
 from skdp.solvers import GD, SVRG, Spider
 from skdp.testing import ExactOracle
 
-DELTA, N, D = 1e-5, 2000, 3
+DELTA = 1e-5
 PUBLIC_RNG = np.random.default_rng(0)
 
 
