@@ -33,8 +33,6 @@ from skdp.problem import Problem, RowBounds, Sites, TargetBounds
 from skdp.problem.losses import Logistic
 from skdp.solvers import DDA
 
-DRAWS = 20_000
-
 
 def each_site_is_charged_for_each_round(**options):
     """Within its budget, in every round in which its rows were asked."""
