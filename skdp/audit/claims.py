@@ -19,7 +19,7 @@ from ..privacy.mechanisms.base import Mechanism
 from ..privacy.queries.base import GumbelQuery, Query
 from ..privacy.queries.perturbed_minimum import PerturbedMinimumQuery
 from ..reporting import privacy_spent
-from ..solvers.minibatches import plan_block
+from ..solvers.minibatch_noise import plan_block
 from .epsilon_bounds import Bound
 
 # What is left, as a share, beside one sampled release, which is all that is asked.
