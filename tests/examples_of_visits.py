@@ -8,14 +8,7 @@ from skdp import DPLogisticRegression
 from skdp.privacy import Adjacency, PrivateOracle, opened_by
 from skdp.privacy.accounting import Ledger, Spend, ZeroConcentratedDP
 from skdp.privacy.rows import DenseRows
-from skdp.privacy.streams import (
-    Call,
-    Stream,
-    StreamOpening,
-    StreamPlan,
-    StreamRequest,
-    Visits,
-)
+from skdp.privacy.streams import Call, Stream, StreamOpening, StreamPlan, StreamRequest, Visits
 from skdp.problem import Problem, RowBounds
 from skdp.problem.constraints import L1Ball
 from skdp.problem.losses import Logistic

@@ -27,17 +27,7 @@ from skdp.privacy import Adjacency, PrivateOracle
 from skdp.privacy.accounting import Ledger
 from skdp.privacy.rows import BlockStore, RawBlock
 from skdp.problem.constraints import Box, L1Ball, L2Ball, Simplex
-from skdp.solvers import (
-    GD,
-    PPM,
-    SOLVERS,
-    SVRG,
-    AccMD,
-    AdaptiveGD,
-    Solution,
-    Solver,
-    Spider,
-)
+from skdp.solvers import GD, PPM, SOLVERS, SVRG, AccMD, AdaptiveGD, Solution, Solver, Spider
 
 DELTA = 1e-5
 # Settings for many stable steps that clip nothing.

@@ -11,11 +11,7 @@ import sklearn
 from examples_of_steps import instance_of
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.compose import (
-    ColumnTransformer,
-    TransformedTargetRegressor,
-    make_column_selector,
-)
+from sklearn.compose import ColumnTransformer, TransformedTargetRegressor, make_column_selector
 from sklearn.decomposition import PCA, TruncatedSVD
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor, VotingRegressor
 from sklearn.feature_extraction.text import HashingVectorizer, TfidfTransformer

@@ -10,12 +10,7 @@ from scipy.special import ndtri
 from scipy.stats import binom
 from sklearn.linear_model import LogisticRegression
 
-from skdp import (
-    DPContextualBandit,
-    DPHazardRegressor,
-    DPLogisticRegression,
-    DPSVMClassifier,
-)
+from skdp import DPContextualBandit, DPHazardRegressor, DPLogisticRegression, DPSVMClassifier
 from skdp.audit import audit, audit_query
 from skdp.bandit.policies import HDBPolicy
 from skdp.model_selection import DPGridSearchCV

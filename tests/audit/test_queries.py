@@ -12,12 +12,7 @@ from scipy.special import ndtri
 from skdp.audit import audit_query
 from skdp.privacy import Adjacency
 from skdp.privacy.accounting import Ledger, PerturbedGaussianDP, Spend, gdp
-from skdp.privacy.queries import (
-    GradientQuery,
-    GumbelQuery,
-    PerturbedMinimumQuery,
-    PerturbedQuery,
-)
+from skdp.privacy.queries import GradientQuery, GumbelQuery, PerturbedMinimumQuery, PerturbedQuery
 from skdp.privacy.rows import DenseRows
 
 EPSILON, DELTA = 1.0, 1e-5

@@ -28,19 +28,8 @@ from dask_examples import (  # noqa: E402  # noqa: E402
     tasks_of,
 )
 
-from skdp import (  # noqa: E402
-    DPLassoRegressor,
-    DPLinearRegression,
-    DPLogisticRegression,
-    DPSVMClassifier,
-)
-from skdp.privacy.rows import (  # noqa: E402
-    DaskRows,
-    DenseRows,
-    SparseRows,
-    added,
-    total,
-)
+from skdp import DPLassoRegressor, DPLinearRegression, DPLogisticRegression, DPSVMClassifier  # noqa: E402
+from skdp.privacy.rows import DaskRows, DenseRows, SparseRows, added, total  # noqa: E402
 from skdp.problem import RowBounds, RowMap, TargetBounds  # noqa: E402
 from skdp.problem.constraints import L1Ball  # noqa: E402
 from skdp.solvers import PPM, SVRG, AccMD, AdaptiveGD, DualAveraging, Spider  # noqa: E402

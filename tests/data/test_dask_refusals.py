@@ -27,14 +27,7 @@ from dask_examples import (  # noqa: E402  # noqa: E402
 
 from skdp import DPLogisticRegression, PrivacyLeakWarning  # noqa: E402
 from skdp.estimators import Pilot  # noqa: E402
-from skdp.privacy.rows import (  # noqa: E402
-    DaskRows,
-    Recipe,
-    Refused,
-    Tasks,
-    opened,
-    packed,
-)
+from skdp.privacy.rows import DaskRows, Recipe, Refused, Tasks, opened, packed  # noqa: E402
 from skdp.problem import RowBounds  # noqa: E402
 from skdp.solvers import SOLVERS, defaults  # noqa: E402
 

@@ -4,17 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from examples_of_streams import (
-    N,
-    Still,
-    X,
-    both,
-    classifier,
-    every_model,
-    feed,
-    regressor,
-    target,
-)
+from examples_of_streams import N, Still, X, both, classifier, every_model, feed, regressor, target
 from published_attributes import assert_same, published
 
 from skdp.privacy.accounting import Part

@@ -12,13 +12,7 @@ from examples_of_estimators import MODELS as MADE
 
 import skdp
 from skdp import DPLassoRegressor, DPLinearRegression, DPLogisticRegression
-from skdp.estimators import (
-    PrivateLinearModel,
-    ScoreScale,
-    Solve,
-    TotalWeight,
-    base,
-)
+from skdp.estimators import PrivateLinearModel, ScoreScale, Solve, TotalWeight, base
 from skdp.privacy import PrivacyUnit
 from skdp.privacy.accounting import GaussianDP, Ledger, ZeroConcentratedDP, gdp
 from skdp.problem.constraints import L1Ball

@@ -22,9 +22,7 @@ from skdp import (
     DPSVMClassifier,
     PrivacyBudget,
 )
-from skdp.preprocessing import (
-    DPStandardScaler,
-)
+from skdp.preprocessing import DPStandardScaler
 from skdp.privacy.rows import Chunks
 from skdp.solvers import GD
 from skdp.testing import exact_fit, record_fit, replay_fit

@@ -10,12 +10,7 @@ import pytest
 from interruptions import Lines, lines_to_try, most_charged, noted_ledgers, spent
 from sklearn.base import clone
 
-from skdp import (
-    DPContextualBandit,
-    DPLinearRegression,
-    DPLogisticRegression,
-    DPSVMClassifier,
-)
+from skdp import DPContextualBandit, DPLinearRegression, DPLogisticRegression, DPSVMClassifier
 from skdp.preprocessing import DPStandardScaler
 from skdp.privacy import PrivateOracle
 from skdp.privacy.streams import StreamSession

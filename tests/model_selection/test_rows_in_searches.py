@@ -10,12 +10,7 @@ from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
 from sklearn.ensemble import VotingRegressor
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import FeatureUnion, Pipeline, make_pipeline
-from sklearn.preprocessing import (
-    FunctionTransformer,
-    Normalizer,
-    OneHotEncoder,
-    PolynomialFeatures,
-)
+from sklearn.preprocessing import FunctionTransformer, Normalizer, OneHotEncoder, PolynomialFeatures
 
 import skdp
 from skdp import DPLinearRegression, DPLogisticRegression, DPPoissonRegressor, DPSVMClassifier

@@ -45,13 +45,7 @@ from tasks_for_solvers import TASKS
 from skdp import BudgetExceededError, DPContextualBandit, PrivacySpent, report
 from skdp.preprocessing import DPStandardScaler
 from skdp.privacy import Adjacency, PrivateOracle, gdp
-from skdp.privacy.accounting import (
-    ExponentialEvent,
-    GaussianEvent,
-    Ledger,
-    Part,
-    Spend,
-)
+from skdp.privacy.accounting import ExponentialEvent, GaussianEvent, Ledger, Part, Spend
 from skdp.problem import Problem, RowBounds
 from skdp.problem.losses import Logistic
 from skdp.reporting import (

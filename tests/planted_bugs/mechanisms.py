@@ -17,24 +17,9 @@ from privacy.mechanisms import test_grid, test_gumbel, test_sites
 from privacy.mechanisms import test_prefix_sums as prefix_sums
 from scipy.special import ndtri
 
-from skdp.privacy import (
-    BITS,
-    Adjacency,
-    PrivateOracle,
-    SystemNoise,
-    randomness,
-    refined,
-)
+from skdp.privacy import BITS, Adjacency, PrivateOracle, SystemNoise, randomness, refined
 from skdp.privacy.accounting import ExponentialEvent, Ledger, Spend, ZeroConcentratedDP
-from skdp.privacy.mechanisms import (
-    BLT,
-    GaussianMechanism,
-    Toeplitz,
-    Tree,
-    blt,
-    noise_grid,
-    tree,
-)
+from skdp.privacy.mechanisms import BLT, GaussianMechanism, Toeplitz, Tree, blt, noise_grid, tree
 from skdp.privacy.rows import DenseRows
 from skdp.privacy.streams import StreamOpening, StreamPlan, StreamRequest, StreamSession
 from skdp.problem import Problem, RowBounds, TargetBounds

@@ -11,10 +11,7 @@ from privacy import test_site_accounts, test_subsampling
 from privacy.mechanisms import test_sites
 
 from skdp.privacy import Adjacency, gdp
-from skdp.privacy.accounting import (
-    Spend,
-    subsampling,
-)
+from skdp.privacy.accounting import Spend, subsampling
 from skdp.privacy.mechanisms import SampledGaussian
 from skdp.privacy.queries import (
     GradientDifferenceQuery,

@@ -46,14 +46,7 @@ from skdp.privacy.queries import score_and_curvature as scores
 from skdp.privacy.rows import BoundedBlock, DenseRows, Lengths, RawBlock, SparseRows
 from skdp.problem import ColumnScaling, Problem, RowBounds, RowMap, TargetBounds
 from skdp.problem.constraints import L1Ball
-from skdp.problem.losses import (
-    Hinge,
-    Huber,
-    Logistic,
-    Loss,
-    Softmax,
-    Squared,
-)
+from skdp.problem.losses import Hinge, Huber, Logistic, Loss, Softmax, Squared
 from skdp.testing import check_sensitivity, row_stores
 
 N, D = 4, 3

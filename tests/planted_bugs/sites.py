@@ -22,13 +22,7 @@ from skdp.exceptions import BudgetExceededError
 from skdp.privacy import Adjacency
 from skdp.privacy.accounting import Ledger, Spend
 from skdp.privacy.queries import GradientQuery, SiteRequest
-from skdp.privacy.rows import (
-    ChunkedRows,
-    Chunks,
-    DenseRows,
-    Part,
-    Refusal,
-)
+from skdp.privacy.rows import ChunkedRows, Chunks, DenseRows, Part, Refusal
 from skdp.problem import Problem, RowBounds, Sites, TargetBounds
 from skdp.problem.losses import Logistic
 from skdp.solvers import DDA

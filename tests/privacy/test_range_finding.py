@@ -7,23 +7,12 @@ import pytest
 from known_noise import seeded
 
 from skdp import DPLinearRegression
-from skdp.estimators import (
-    private_data_norm,
-    private_target_bounds,
-    unseen_targets,
-)
+from skdp.estimators import private_data_norm, private_target_bounds, unseen_targets
 from skdp.privacy import Adjacency, PrivateOracle
 from skdp.privacy.accounting import Budget, Ledger
 from skdp.privacy.rows import DenseRows
 from skdp.solvers import GD, Blocks
-from skdp.testing import (
-    RecordingOracle,
-    ReplayOracle,
-    Transcript,
-    check_parts,
-    record,
-    replay,
-)
+from skdp.testing import RecordingOracle, ReplayOracle, Transcript, check_parts, record, replay
 
 SHARE = 0.04
 STEP = 4 ** (1 / 12)
