@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from evaluations_of_twins import Evaluating, apart, make_rows
-from models_that_misbehave import PANIC, Batch, Fixed, Panicking
+from models_that_misbehave import PANIC, Batch, Fixed, Numbers, Panicking, noting
 from object_graphs import planted_in
 from sklearn import metrics
 from sklearn.calibration import CalibratedClassifierCV
@@ -33,13 +33,6 @@ pytestmark = pytest.mark.filterwarnings("ignore::skdp.SeededNoiseWarning")
 PUBLIC = {"public_model": True, "pointwise": True}
 NOISELESS = {"epsilon": 1e8, "random_state": 0, **PUBLIC}
 GROUPED = {"groups": None, "group_values": [0, 1]}
-
-
-class Numbers:
-    """Predicts the first feature."""
-
-    def predict(self, X):
-        return np.asarray(X)[:, 0]
 
 
 class Classes:
@@ -417,19 +410,13 @@ def test_a_frame_whose_objects_cannot_be_copied_is_refused():
 def test_a_budget_is_charged_and_refuses_before_the_model_is_asked():
     X, y, _ = make_rows()
     asked = []
-
-    class Noting(Fixed):
-        def predict(self, X):
-            asked.append(len(X))
-            return super().predict(X)
-
     with PrivacyBudget(epsilon=1.0, delta=1e-5) as budget:
         skdp.evaluate(Fixed(), X, y, epsilon=0.8, metrics=["accuracy"], **PUBLIC)
         assert np.isclose(budget.spent.epsilon, 0.8)
         with pytest.raises(BudgetExceededError):
-            skdp.evaluate(Noting(), X, y, epsilon=0.8, metrics=["accuracy"], **PUBLIC)
+            skdp.evaluate(noting(Fixed, asked), X, y, epsilon=0.8, metrics=["accuracy"], **PUBLIC)
         with pytest.raises(ValueError, match="metrics"):
-            skdp.evaluate(Noting(), X, y, epsilon=0.1, metrics=["r2"], **PUBLIC)
+            skdp.evaluate(noting(Fixed, asked), X, y, epsilon=0.1, metrics=["r2"], **PUBLIC)
         assert np.isclose(budget.spent.epsilon, 0.8)
     assert asked == []
 
