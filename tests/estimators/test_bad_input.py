@@ -240,23 +240,14 @@ BAD_REGRESSOR_PARAMETERS = [
     ],
     *[
         ({"target_bounds": value}, "'target_bounds' parameter")
-        for value in (
-            (1, 0),
-            (0, 0),
-            (0,),
-            (0, 1, 2),
-            ("a", "b"),
-            (0, np.inf),
-            (np.nan, 1),
-            (None, 1),
-            5,
-            "ab",
-            {0, 1},
-            (2**60, 2**60 + 1),
-            (0, 5e-324),
-            (0, 10**400),
-            (0, 1e300),
-        )
+        for value in [
+            *((1, 0), (0, 0), (0,), (0, 1, 2), ("a", "b"), (0, np.inf), (np.nan, 1), (None, 1)),
+            *((2**60, 2**60 + 1), (0, 5e-324), (0, 10**400), (0, 1e300)),
+        ]
+    ],
+    *[
+        ({"target_bounds": value}, "must be None or a pair of numbers (low, high). Got")
+        for value in (5, "ab", {0, 1}, {0: 1}, range(2), np.array(3.0))
     ],
     ({"solver": GD(clip=np.inf)}, "GD needs a finite clip for Squared"),
 ]
@@ -279,14 +270,19 @@ def test_bad_parameters_are_refused_before_anything_is_charged(make, options, co
     assert not hasattr(model, "privacy_ledger_")
 
 
-FRAME = pd.DataFrame(X, columns=["a", "b", "c"])
+FRAME, NAN = pd.DataFrame(X, columns=["a", "b", "c"]), with_entry(np.nan)
 CHUNKS = {
     "strings": ([(STRINGS, Y)], "X holds entries that are not numbers"),
     "one-dimensional": ([(X[:, 0], Y)], "Expected 2D array, got 1D array instead."),
     "nan": ([(with_entry(np.nan), Y)], "X contains NaN"),
+    "infinite in a later chunk": ([(X, Y), (with_entry(np.inf), Y)], "X contains infinity"),
+    "nan in a later sparse chunk": ([(sp.csr_array(x), Y) for x in (X, NAN)], "X contains NaN"),
     "quadruples": ([(X, Y, Y, Y)], "with privacy_unit=True, and without it there must be none"),
     "quintuples": ([(X, Y, Y, Y, Y)], "Chunks needs pairs (X_chunk, y_chunk), or triples"),
     "rows alone": ([X], "Chunks needs pairs (X_chunk, y_chunk), or triples with weights, got a"),
+    "rows of a pair alone": ([(X,)], "Chunks needs pairs (X_chunk, y_chunk)"),
+    "a word": (["ab"], "Chunks needs pairs (X_chunk, y_chunk)"),
+    "none": ([None], "Chunks needs pairs (X_chunk, y_chunk)"),
     "no targets": ([(X, None)], "one target a row, got targets of 0 dimensions"),
     "two columns of targets": ([(X, np.c_[Y, Y])], "got targets of 2 dimensions"),
     "too few targets": ([(X, Y[1:])], "inconsistent numbers of samples: [60, 59]"),
@@ -296,6 +292,7 @@ CHUNKS = {
     "changing features": ([(X, Y), (X[:, :2], Y)], "3 features in every chunk, got 2"),
     "empty chunk": ([(X, Y), (X[:0], Y[:0])], "0 sample(s)"),
     "nothing": ([], "at least one row, got a source without any"),
+    "nothing from a function": (list, "at least one row, got a source without any"),
 }
 
 

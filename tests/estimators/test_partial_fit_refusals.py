@@ -14,16 +14,15 @@ from examples_of_streams import (
     Failing,
     N,
     X,
-    assert_same,
     both,
     classifier,
     every_model,
     feed,
     lasso,
     regressor,
-    state,
     target,
 )
+from published_attributes import assert_same, published
 from sklearn.base import clone
 
 from skdp import DPLinearRegression, DPLogisticRegression
@@ -168,11 +167,11 @@ CHANGES = [
 def test_parameters_cannot_change_in_the_middle_of_a_stream(change):
     model = classifier(solver=Blocks(first=40))
     feed(model, stop=100)
-    before = state(model)
+    before = published(model)
     name = next(iter(change)).partition("__")[0]
     with pytest.raises(ValueError, match=f"got other values of {name}"):
         feed(model.set_params(**change), start=100)
-    assert state(model) == before
+    assert published(model) == before
     # Fit starts anew, and so does a clone.
     if change != {"buffer": False}:
         feed(clone(model), stop=50)

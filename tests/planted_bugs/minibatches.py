@@ -5,16 +5,13 @@ from functools import partial
 
 import numpy as np
 from definition_of_a_sampled_release import check_one_release
+from known_noise import seeded
 from planted_bugs.bug import REPLACE_ONE, ZERO_OUT, Anew, Bug, times
-from planted_bugs.noise import seeded
 from privacy import test_site_accounts, test_subsampling
 from privacy.mechanisms import test_sites
 
 from skdp.privacy import Adjacency, gdp
-from skdp.privacy.accounting import (
-    Spend,
-    subsampling,
-)
+from skdp.privacy.accounting import Spend, subsampling
 from skdp.privacy.mechanisms import SampledGaussian
 from skdp.privacy.queries import (
     GradientDifferenceQuery,
