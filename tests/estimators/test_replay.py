@@ -25,6 +25,7 @@ from skdp.estimators import Pilot
 from skdp.privacy.rows import Chunks
 from skdp.problem.constraints import L2Ball
 from skdp.solvers import GD, defaults
+from skdp.solvers.preconditioning import WideWhitening
 from skdp.testing import record_fit, replay_fit
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.SeededNoiseWarning")
@@ -110,6 +111,12 @@ def check_replay(model, X, y, other=None, weights=(None, None), **public):
         (DPLogisticRegression(classes=[0, 1], epsilon=20.0), binary_data),
         (DPLogisticRegression(classes=[0, 1, 2], data_norm=3.0, C=0.1), several_data),
         (DPLogisticRegression(classes=[0, 1, 2, 3], epsilon=20.0, l1_ratio=1.0), several_data),
+        (
+            DPLogisticRegression(
+                classes=[0, 1, 2], epsilon=20.0, precondition=WideWhitening(most_coordinates=2)
+            ),
+            several_of_many,
+        ),
         (
             DPLogisticRegression(
                 classes=[0, 1], data_norm=1.0, class_weight={1: 3.0}, fit_intercept=False
