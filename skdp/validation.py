@@ -22,6 +22,7 @@ from sklearn.utils._param_validation import (
     InvalidParameterError,
     Options,
     StrOptions,
+    make_constraint,
     validate_parameter_constraints,
 )
 
@@ -163,10 +164,12 @@ def check_hyperparameters(
         :func:`~skdp.validation.shown`, because it may be rows.
     """
     for name, value in given.items():
+        # In place of a truth value that is none of a parameter that is a number.
+        checked = object() if _no_number(constraints.get(name), value) else value
         try:
             # A number in single precision is compared in it, where a range may end at infinity.
             with np.errstate(over="ignore"):
-                validate_parameter_constraints(constraints, {name: value}, caller_name=who)
+                validate_parameter_constraints(constraints, {name: checked}, caller_name=who)
             continue
         except InvalidParameterError as error:
             needed = str(error).partition(" Got ")[0]
@@ -179,12 +182,28 @@ def check_hyperparameters(
         raise InvalidParameterError(_refusal(constraints, name, value, needed))
 
 
+def _no_number(taken: list[Any] | None, value: Any) -> bool:
+    """Tell whether a truth value is given that would be taken for the number 0 or 1.
+
+    Scikit-learn takes it for one, because Python does, but nobody means it.
+    """
+    if taken is None or not isinstance(value, bool):
+        return False
+    kinds = map(make_constraint, taken)
+    return not any(kind.is_satisfied_by(value) for kind in kinds if not _of_numbers(kind))
+
+
+def _of_numbers(kind: Any) -> bool:
+    return isinstance(kind, Interval | Options) and issubclass(kind.type, Real)
+
+
 def _refusal(constraints: dict[str, list[Any]], name: str, value: Any, needed: str) -> str:
     """A sentence on a parameter that is outside its range, of which ``needed`` tells."""
     kinds = tuple(kind for kind in constraints[name] if isinstance(kind, type))
     if isinstance(value, type) and issubclass(value, kinds):
         return f"{needed} Got {shown(value)}; pass an instance of it, {value.__name__}(...)."
-    if name == "delta" and isinstance(value, int | float | np.number) and value == 0:
+    number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    if name == "delta" and number and value == 0:
         return f"{needed} Got {shown(value)}, {_PURE}"
     if type(value) is str:
         for names in constraints[name]:

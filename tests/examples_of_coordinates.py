@@ -38,30 +38,29 @@ def all_bounds(rng):
         yield RowBounds(2.0, constant, TARGET, row_map, columns=(3, 1))
 
 
-def queries(rng):
-    for bounds in all_bounds(rng):
-        k = D if bounds.columns is None else len(bounds.columns)
-        k = k if bounds.row_map is None else bounds.row_map.n_features
-        for loss in (Logistic(), Softmax(3)):
-            of_labels = RowBounds(**vars(bounds) | {"target": None})
-            problem = Problem(loss, N, k, of_labels)
-            yield GradientQuery(problem, 30 * rng.normal(size=problem.shape), 0.2)
-        problem = Problem(Squared(), N, k, bounds)
-        w = rng.normal(size=problem.shape)
-        gradient = GradientQuery(problem, w, 0.3)
-        yield gradient
-        yield GradientNormQuery(gradient)
-        yield GradientDifferenceQuery(gradient, w + rng.normal(size=w.shape))
-        yield GradientAndShareQuery(gradient, 0.2)
-        yield GradientSizesQuery(problem, w, np.geomspace(0.01, 1, 7))
-        yield MomentsQuery(problem, True)
-        yield SelectionQuery(problem, w, 0.2, np.arange(problem.n_features), 1)
-        yield ResidualQuantileQuery(problem, w, np.linspace(-1, 1, 5), 0.4, sizes=True)
+def queries(bounds, rng, d=D):
+    k = d if bounds.columns is None else len(bounds.columns)
+    k = k if bounds.row_map is None else bounds.row_map.n_features
+    for loss in (Logistic(), Softmax(3)):
+        of_labels = RowBounds(**vars(bounds) | {"target": None})
+        problem = Problem(loss, N, k, of_labels)
+        yield GradientQuery(problem, 30 * rng.normal(size=problem.shape), 0.2)
+    problem = Problem(Squared(), N, k, bounds)
+    w = rng.normal(size=problem.shape)
+    gradient = GradientQuery(problem, w, 0.3)
+    yield gradient
+    yield GradientNormQuery(gradient)
+    yield GradientDifferenceQuery(gradient, w + rng.normal(size=w.shape))
+    yield GradientAndShareQuery(gradient, 0.2)
+    yield GradientSizesQuery(problem, w, np.geomspace(0.01, 1, 7))
+    yield MomentsQuery(problem, True)
+    yield SelectionQuery(problem, w, 0.2, np.arange(problem.n_features), 1)
+    yield ResidualQuantileQuery(problem, w, np.linspace(-1, 1, 5), 0.4, sizes=True)
 
 
 def random_examples():
     rng = np.random.default_rng(0)
-    for query in queries(rng):
+    for query in (query for bounds in all_bounds(rng) for query in queries(bounds, rng)):
         loss = query.problem.loss if isinstance(query, GradientQuery) else Squared()
         classes = 0 if loss.squared else max(2, loss.n_scores)
         y, other_y = (

@@ -42,9 +42,7 @@ class SampledExample(Example):
 class SampledSiteExample(SiteExample):
     """The same, of a site."""
 
-    @property
-    def asked(self):
-        return AllDrawn(self.query)
+    asked = SampledExample.asked
 
 
 def sampled(full):

@@ -2,19 +2,13 @@
 
 import numpy as np
 from factors_of_prefix_sums import strategy
+from known_noise import Silence
 
 from skdp import DPLogisticRegression
-from skdp.privacy import Adjacency, PrivateOracle, SecretNoise, opened_by
+from skdp.privacy import Adjacency, PrivateOracle, opened_by
 from skdp.privacy.accounting import Ledger, Spend, ZeroConcentratedDP
 from skdp.privacy.rows import DenseRows
-from skdp.privacy.streams import (
-    Call,
-    Stream,
-    StreamOpening,
-    StreamPlan,
-    StreamRequest,
-    Visits,
-)
+from skdp.privacy.streams import Call, Stream, StreamOpening, StreamPlan, StreamRequest, Visits
 from skdp.problem import Problem, RowBounds
 from skdp.problem.constraints import L1Ball
 from skdp.problem.losses import Logistic
@@ -61,26 +55,10 @@ class Standing(StreamingSolver):
         return Still()
 
 
-class Zeros(SecretNoise):
-    """No noise, so that exact sums are seen."""
-
-    def normal(self, shape):
-        return np.zeros(shape)
-
-    def rounded(self, shape, scale):
-        return np.zeros(shape)
-
-    def gumbel(self, shape):
-        return np.zeros(shape)
-
-    def chosen(self, size, rate):
-        return np.ones(size, dtype=bool)
-
-
 def opened(max_visits, mechanism="toeplitz", adjacency=Adjacency.REPLACE_ONE):
     """A stream of 18 persons in 6 batches, whose noise is zero."""
     problem = Problem(Logistic(), BATCH * RELEASES, D, RowBounds(1.0))
-    opened = problem, Standing(mechanism), Ledger(1.0, 1e-5), adjacency, Zeros()
+    opened = problem, Standing(mechanism), Ledger(1.0, 1e-5), adjacency, Silence()
     return Stream(*opened, BATCH * RELEASES, visits=Visits(max_visits))
 
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from planted_bugs.noise import Silence
+from known_noise import Silence
 
 from skdp.privacy import Adjacency
 from skdp.privacy.accounting import GaussianDP, Ledger, ZeroConcentratedDP

@@ -4,8 +4,9 @@ import threading
 from functools import partial
 
 import numpy as np
+from known_noise import Silence
 
-from skdp.privacy import Adjacency, SecretNoise, SeededNoise
+from skdp.privacy import Adjacency, SeededNoise
 from skdp.privacy.rows import Refusal
 from skdp.privacy.sites import RemoteRows, Site
 
@@ -51,7 +52,7 @@ def seeded_here():
     return seeded(_here.label)
 
 
-class AsAtTheSites(SecretNoise):
+class AsAtTheSites(Silence):
     """The noise of seeded sites, for a fit in one process whose rounds were those."""
 
     def __init__(self, rounds):
@@ -62,12 +63,6 @@ class AsAtTheSites(SecretNoise):
         active = next(self._rounds)
         assert shape[0] == len(active)
         return np.stack([self._sources[label].normal(shape[1:]) for label in active])
-
-    def gumbel(self, shape):
-        raise NotImplementedError
-
-    def chosen(self, size, rate):
-        raise NotImplementedError
 
 
 def rounds_of(heard):

@@ -90,35 +90,30 @@ def test_tags_say_what_is_supported(estimator):
     assert not tags.non_deterministic
 
 
-class Accurate(DPLogisticRegression):
-    """Takes back the tag with which classifiers leave out the checks of accuracy."""
+def accurate(kind, **options):
+    """A classifier without the tag with which it leaves out the checks of accuracy."""
 
     def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
+        tags = kind.__sklearn_tags__(self)
         tags.classifier_tags.poor_score = False
         return tags
+
+    return type("Accurate", (kind,), {"__sklearn_tags__": __sklearn_tags__})(**options)
 
 
 def test_poor_score_is_due_to_few_rows_and_a_small_budget():
     # 300 rows are enough at the default budget, and the 50 rows of the check that is left out
     # without the tag are enough at epsilon = 100.
-    check_classifiers_train("DPLogisticRegression", Accurate())
-    check_class_weight_classifiers("DPLogisticRegression", Accurate(epsilon=100.0))
+    check_classifiers_train("DPLogisticRegression", accurate(DPLogisticRegression))
+    check_class_weight_classifiers(
+        "DPLogisticRegression", accurate(DPLogisticRegression, epsilon=100.0)
+    )
     with pytest.raises(AssertionError):
-        check_class_weight_classifiers("DPLogisticRegression", Accurate())
-
-
-class AccurateMachine(DPSVMClassifier):
-    """The same for the support vector machine."""
-
-    def __sklearn_tags__(self):
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.poor_score = False
-        return tags
+        check_class_weight_classifiers("DPLogisticRegression", accurate(DPLogisticRegression))
 
 
 def test_support_vector_machine_is_accurate_on_enough_rows():
-    check_classifiers_train("DPSVMClassifier", AccurateMachine())
+    check_classifiers_train("DPSVMClassifier", accurate(DPSVMClassifier))
 
 
 @pytest.mark.parametrize("estimator", EVERY_ESTIMATOR)

@@ -3,12 +3,11 @@
 Add a loss to ``EXAMPLES``, with valid and invalid targets, and it is tested.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
 from math import isfinite
 
-import liars
 import numpy as np
 import pytest
 
@@ -167,11 +166,6 @@ def check_pointwise(example):
         np.testing.assert_array_equal(loss.derivative(y[i : i + 1], z[i : i + 1])[0], d[i])
 
 
-def altered(example, **attributes):
-    """The same example with a loss that lies about itself."""
-    return replace(example, loss=liars.altered(example.loss, **attributes))
-
-
 def check_declared(example):
     """What solvers and estimators rely on holds."""
     loss = example.loss
@@ -196,24 +190,6 @@ def check_declared(example):
 @every_loss
 def test_declarations_hold(example):
     check_declared(example)
-
-
-@pytest.mark.parametrize(
-    ("loss", "declared"),
-    [
-        (Hinge(), {"of_residuals": True}),
-        (Hinge(), {"log_odds": True}),
-        (Sigmoid(), {"log_odds": True}),
-        (Huber(), {"squared": True}),
-        (Huber(), {"family": "huber"}),
-        (OneVsRest(Logistic(), 3), {"log_odds": True}),
-    ],
-    ids=str,
-)
-def test_wrong_declarations_are_caught(loss, declared):
-    example = next(e for e in EXAMPLES if type(e.loss) is type(loss))
-    with pytest.raises(AssertionError):
-        check_declared(altered(example, **declared))
 
 
 @every_loss
@@ -252,16 +228,6 @@ def test_worst_derivative_is_that_of_the_worst_target(example):
 
 
 @every_loss
-def test_wrong_worst_derivatives_are_caught(example):
-    def halved(_, z):
-        honest = example.loss.worst_derivative(z)
-        return 0.5 * np.where(np.isinf(honest), 1.0, honest)
-
-    with pytest.raises(AssertionError):
-        check_worst_derivative(altered(example, worst_derivative=halved))
-
-
-@every_loss
 def test_label_blind_bounds_weigh_all_targets_of_a_score_alike(example):
     loss = example.loss
     _, z = pairs(example, (-40.0, -1.0, 0.0, 0.3, 2.0), extra=100)
@@ -277,15 +243,13 @@ def test_label_blind_bounds_weigh_all_targets_of_a_score_alike(example):
 
 
 @every_loss
-def test_a_label_blind_bound_holds_whatever_a_loss_says_of_its_worst(example):
+def test_a_label_blind_bound_holds_whatever_a_loss_says_of_its_worst(example, monkeypatch):
+    kind = type(example.loss)
     for lie in (0.0, 1e-3, np.nan, np.inf):
-        liar = altered(
-            example,
-            worst_derivative=lambda _, z, lie=lie: np.full(len(z), lie),
-            _derivative_and_worst=Loss._derivative_and_worst,
-        ).loss
+        monkeypatch.setattr(kind, "worst_derivative", lambda _, z, lie=lie: np.full(len(z), lie))
+        monkeypatch.setattr(kind, "_derivative_and_worst", Loss._derivative_and_worst)
         y, z = pairs(example, (-1e9, -1.0, 0.0, 2.0, 1e9))
-        bounded = liar.label_blind_derivative(y, z, 0.01)
+        bounded = example.loss.label_blind_derivative(y, z, 0.01)
         assert np.all(np.linalg.norm(bounded.reshape(len(z), -1), axis=1) <= 0.01)
 
 
@@ -301,26 +265,6 @@ def test_declared_convexity_holds(example):
     else:
         with pytest.raises(AssertionError):
             check_convexity(example)
-
-
-@pytest.mark.parametrize("factor", [0.5, 2.0])
-@pytest.mark.parametrize("constant", ["lipschitz", "smoothness"])
-@every_loss
-def test_wrong_constant_is_caught(example, constant, factor):
-    declared = getattr(example.loss, constant)
-    wrong = altered(example, **{constant: factor * declared if isfinite(declared) else 1.0})
-    check = {"lipschitz": check_lipschitz, "smoothness": check_smoothness}[constant]
-    with pytest.raises(AssertionError):
-        check(wrong)
-
-
-@every_loss
-def test_wrong_value_is_caught(example):
-    original = type(example.loss).value
-    with pytest.raises(AssertionError):
-        check_derivative(altered(example, value=lambda self, y, z: 1.01 * original(self, y, z)))
-    with pytest.raises(AssertionError):
-        check_convexity(altered(example, value=lambda self, y, z: -original(self, y, z)))
 
 
 @every_loss
@@ -448,21 +392,6 @@ def test_clipped_convex_loss_with_one_score_is_convex_and_no_less_smooth(example
 @every_loss
 def test_derivative_of_a_row_depends_on_that_row_alone(example):
     check_pointwise(example)
-
-
-@every_loss
-def test_a_loss_that_mixes_rows_is_caught(example):
-    honest = type(example.loss).derivative
-
-    def mixed(self, y, z):
-        return honest(self, y, z - z.mean(axis=0))
-
-    def reversed_rows(self, y, z):
-        return honest(self, y, z)[::-1].copy()
-
-    for mix in (mixed, reversed_rows):
-        with pytest.raises(AssertionError):
-            check_pointwise(altered(example, derivative=mix))
 
 
 @every_loss

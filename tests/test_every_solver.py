@@ -16,27 +16,18 @@ from inspect import signature
 import numpy as np
 import pytest
 from by_night import by_night
+from known_noise import seeded
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression, Ridge
 from tasks_for_solvers import TASKS, D, N, check_replay
 
 from skdp import BudgetExceededError, solvers
 from skdp.estimators import choose
-from skdp.privacy import Adjacency, PrivateOracle, SeededNoise
+from skdp.privacy import Adjacency, PrivateOracle
 from skdp.privacy.accounting import Ledger
 from skdp.privacy.rows import BlockStore, RawBlock
 from skdp.problem.constraints import Box, L1Ball, L2Ball, Simplex
-from skdp.solvers import (
-    GD,
-    PPM,
-    SOLVERS,
-    SVRG,
-    AccMD,
-    AdaptiveGD,
-    Solution,
-    Solver,
-    Spider,
-)
+from skdp.solvers import GD, PPM, SOLVERS, SVRG, AccMD, AdaptiveGD, Solution, Solver, Spider
 
 DELTA = 1e-5
 # Settings for many stable steps that clip nothing.
@@ -89,14 +80,10 @@ def public_rng():
     return np.random.default_rng(7)
 
 
-def noise(seed=0):
-    return SeededNoise(np.random.default_rng(seed))
-
-
 def run(solver, task, epsilon=1.0, seed=0, rows=None, ledger=None, adjacency=Adjacency.REPLACE_ONE):
     """Solve through a private oracle; returns the solution and the ledger."""
     ledger = ledger or Ledger(epsilon, DELTA, calculus=solver.calculus)
-    oracle = PrivateOracle(rows or task.rows(), ledger, adjacency, noise(seed))
+    oracle = PrivateOracle(rows or task.rows(), ledger, adjacency, seeded(seed))
     return solver.solve(task.problem, oracle.for_problem(task.problem), public_rng()), ledger
 
 

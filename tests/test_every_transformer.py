@@ -24,6 +24,7 @@ from examples_of_transformers import (
     make_targets,
 )
 from frames import polars
+from published_attributes import assert_same, published
 from sklearn.base import BaseEstimator, clone
 from sklearn.compose import ColumnTransformer
 from sklearn.pipeline import make_pipeline
@@ -81,21 +82,6 @@ def data_for(given, seed=0):
     """Rows for a transformer, and the targets that it needs."""
     X = make_table(seed) if given in OF_CATEGORIES else make_rows(seed)
     return X, make_targets(given, X)
-
-
-def published(transformer):
-    return {name: value for name, value in vars(transformer).items() if name.endswith("_")}
-
-
-def assert_same(first, second):
-    assert first.keys() == second.keys()
-    for name, value in first.items():
-        if isinstance(value, list) or getattr(value, "dtype", None) is np.dtype(object):
-            # Arrays of several lengths, or entries of several types.
-            assert len(value) == len(second[name]), name
-            assert all(map(np.array_equal, value, second[name])), name
-        else:
-            np.testing.assert_array_equal(second[name], value, err_msg=name)
 
 
 def dense(rows):
@@ -186,7 +172,7 @@ def test_all_that_is_published_follows_from_paid_answers(given, of_people):
     transcript = record_fit(fitted, X, y, **options)
     first = published(fitted)
     replay_fit(fitted, other, make_targets(given, other), transcript, **options_of_other)
-    assert_same(first, published(fitted))
+    assert_same(first, fitted)
     if of_people:
         assert fitted.n_samples_seen_ == len(X) // 3
         assert report(fitted).facts["unit"] == "all rows of one privacy unit together"
@@ -291,7 +277,7 @@ def test_bad_input_charges_nothing_and_keeps_earlier_results(given, options, X, 
     before = published(fitted)
     with opened_by(no_oracle), pytest.raises(ValueError, match=complaint):
         fitted.set_params(**options).fit(X, make_targets(given, make_rows()))
-    assert_same(before, published(fitted))
+    assert_same(before, fitted)
 
 
 WAYS = {
@@ -476,4 +462,4 @@ def test_a_fit_beyond_an_open_budget_is_refused_before_rows_are_read(given):
         published_before = published(first)
         with opened_by(no_oracle), pytest.raises(BudgetExceededError):
             first.set_params(epsilon=1.4).fit(X, y)
-        assert_same(published_before, published(first))
+        assert_same(published_before, first)

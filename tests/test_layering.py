@@ -34,7 +34,7 @@ DECLARED = (
     *("skdp.privacy.streams.stream_plan", "skdp.privacy.bandit_sessions.bandit_plans"),
     "skdp.privacy.mechanisms.mask_exposure",
 )
-GRAPHS = ("skdp.federated.rounds", "skdp.federated.topology")
+GRAPHS = ("skdp.federated.gossip_rounds", "skdp.federated.topology")
 SURFACE = (*PROBLEM, "skdp.privacy", "skdp.reporting")
 MAY = {
     "skdp.docstrings": (),

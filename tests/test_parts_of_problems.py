@@ -19,7 +19,6 @@ FILES = {
     losses: (Loss, set(), [e.loss for e in of_losses.EXAMPLES]),
     penalties: (Penalty, {Tikhonov}, of_penalties.EXAMPLES),
 }
-PARTS = [part for *_, examples in FILES.values() for part in examples]
 every_file = pytest.mark.parametrize("file", FILES, ids=lambda file: file.__name__)
 
 

@@ -50,6 +50,19 @@ def test_tables_and_exponents_are_those_of_the_cells(paper):
     ]
 
 
+def test_scripts_say_at_once_what_they_run_and_tell_each_cell_as_it_comes(
+    paper, monkeypatch, caplog
+):
+    measured = paper("measured")
+    monkeypatch.setattr(sys, "argv", ["recipe.py"])
+    with caplog.at_level("INFO"):
+        assert measured.arguments("Claims of a paper.\n\nMore.", repeats=3).repeats == 3
+        measured.Measured({"solver": "gd", "rows": 10}, (0.1, 0.3))
+    first, second = (record.getMessage() for record in caplog.records)
+    assert first.startswith("Claims of a paper. A line for each cell")
+    assert second == "solver gd, rows 10: 0.2 ± 0.1"
+
+
 def test_gaps_of_variance_reduction_are_above_the_minimum(paper):
     module = paper("svrg")
     X, y = made_up(400)

@@ -2,11 +2,7 @@
 
 import numpy as np
 import pytest
-from simulated_users import (
-    Users,
-    classified_users,
-    play,
-)
+from simulated_users import Users, classified_users, play
 
 N, D, K = 4000, 6, 3
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import logging
 import sys
 from dataclasses import dataclass
 from math import sqrt
@@ -13,6 +14,8 @@ import numpy as np
 # Data and simulated users are those of the benchmarks.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "benchmarks"))
 
+log = logging.getLogger(__name__)
+
 
 @dataclass(frozen=True)
 class Measured:
@@ -20,6 +23,9 @@ class Measured:
 
     where: dict[str, object]
     values: tuple[float, ...]
+
+    def __post_init__(self):
+        log.info("%s: %s", ", ".join(f"{key} {value}" for key, value in self.where.items()), self)
 
     @property
     def mean(self):
@@ -57,12 +63,15 @@ def slope(found):
 
 
 def arguments(doc, **defaults):
-    """``--repeats``, ``--plot`` and others by their defaults."""
+    """``--repeats``, ``--plot`` and others by their defaults; cells are told as they come."""
     parser = argparse.ArgumentParser(description=doc.partition("\n")[0])
     for name, default in defaults.items():
         parser.add_argument(f"--{name}", type=type(default), default=default)
     parser.add_argument("--plot", type=Path, help="where to save the figure")
-    return parser.parse_args()
+    given = parser.parse_args()
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(message)s", datefmt="%X")
+    log.info("%s A line for each cell of the table as it comes:", parser.description)
+    return given
 
 
 def draw(found, path, *, across, line, panel, ylabel, log="xy"):

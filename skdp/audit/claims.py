@@ -18,8 +18,8 @@ from ..privacy.adjacency import Adjacency
 from ..privacy.mechanisms.base import Mechanism
 from ..privacy.queries.base import GumbelQuery, Query
 from ..privacy.queries.perturbed_minimum import PerturbedMinimumQuery
-from ..reporting import privacy_spent
-from ..solvers.minibatches import plan_block
+from ..reporting.total import total_spent
+from ..solvers.minibatch_noise import plan_block
 from .epsilon_bounds import Bound
 
 # What is left, as a share, beside one sampled release, which is all that is asked.
@@ -55,7 +55,7 @@ class Claim(NamedTuple):
         if hasattr(fitted, "privacy_spent_"):
             (epsilon, delta), events = fitted.privacy_spent_, fitted.privacy_ledger_
         else:
-            total = privacy_spent(fitted)
+            total = total_spent("audit", fitted)
             epsilon, delta = total.epsilon, total.delta
             events = tuple(event for receipt in total.receipts for event in receipt.events)
         kinds = GaussianEvent | PrefixSumEvent

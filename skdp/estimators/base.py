@@ -112,9 +112,11 @@ class PrivateLinearModel(DataOpener, PublishedModel, CallbackSupportMixin, Budge
         or a constraint.
     max_weight : float, default=1.0
         Weights in ``sample_weight`` count up to this, in [1e-50, 1e50]; larger ones count as this
-        one. A public bound: a row of this weight counts as much as a row without weights, and
-        noise is in proportion to it, so that most weights should be near it. Without weights it
-        means nothing.
+        one, without a warning, which would tell of them. Weights of a survey, which say how many
+        people a row stands for, are all larger than 1: pass a bound on them here, or all rows
+        count alike. It is public: a row of this weight counts as much as a row without weights,
+        and noise is in proportion to it, so that most weights should be near it. Without weights
+        it means nothing.
     adjacency : {'replace_one', 'zero_out'}, default='replace_one'
         What neighbouring data sets are: one row replaced by any other, or one row's contribution
         removed; a row of zeros or of weight 0 is still there. Replace-one is the stronger promise.
@@ -124,7 +126,8 @@ class PrivateLinearModel(DataOpener, PublishedModel, CallbackSupportMixin, Budge
     horizon : int, optional
         Number of rows that ``partial_fit`` is going to be given in all, if it is known beforehand.
         It is public. Streams are cut so that the model is at its best there; rows beyond are
-        taken, too. ``fit`` does not use it.
+        taken, too, but by ``'ftrl'``, ``'frank_wolfe'`` and ``buffer=False``, which have shared out
+        their budget among so many. ``fit`` does not use it.
     buffer : bool, default=True
         Whether ``partial_fit`` may keep rows until a block of them is full. If not,
         ``solver='auto'`` takes a method that keeps sums alone, which is less accurate.

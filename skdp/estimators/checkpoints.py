@@ -10,6 +10,8 @@ from pathlib import Path
 from secrets import token_hex
 from typing import Any
 
+from sklearn.base import BaseEstimator
+
 from ..privacy.lock import run_locked
 from ..privacy.randomness import secret_pickle
 from ..reporting.versions import minor_version
@@ -41,6 +43,8 @@ def save_checkpoint(model: Any, path: str | os.PathLike[str]) -> None:
 
     Raises
     ------
+    TypeError
+        If it is no model.
     ValueError
         If the model has no stream that could go on.
     FileExistsError
@@ -60,6 +64,11 @@ def save_checkpoint(model: Any, path: str | os.PathLike[str]) -> None:
     >>> model.partial_fit(X[200:], y[200:]).n_samples_seen_
     300
     """
+    if not isinstance(model, BaseEstimator):
+        raise TypeError(
+            f"save_checkpoint needs a model in the middle of a stream, got {shown(model)}; pass "
+            "the model first, and then the path."
+        )
     run_locked(model, "save_checkpoint", _move, model, path, waits=True)
 
 
@@ -91,7 +100,13 @@ def load_checkpoint(path: str | os.PathLike[str]) -> Any:
     # The name is taken away first, so that of two processes one gets the stream.
     path = Path(path)
     taken = path.with_name(f"{path.name}.{token_hex(8)}.taken")
-    os.rename(path, taken)
+    try:
+        os.rename(path, taken)
+    except FileNotFoundError:
+        raise FileNotFoundError(
+            f"load_checkpoint needs a file of save_checkpoint, got {path}, which is not there; "
+            "maybe the stream has been taken out already."
+        ) from None
     try:
         content = taken.read_bytes()
         kind, state = pickle.loads(_undamaged(content, path))

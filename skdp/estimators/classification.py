@@ -17,7 +17,7 @@ from ..exceptions import PrivacyLeakWarning, warn_user
 from ..privacy.lock import locked
 from ..privacy.rows.dask_results import check_unweighted, lazily, summed
 from ..privacy.rows.dask_rows import is_collection
-from ..privacy.rows.reading import redacted, strict_checks
+from ..privacy.rows.reading import places_among, redacted, strict_checks
 from ..privacy.rows.targets import ClassEncoder, checked_classes
 from ..problem.bounds import RowBounds
 from ..problem.losses import Loss
@@ -147,6 +147,9 @@ class PrivateLinearClassifier(ClassifierMixin, PrivateLinearModel, ABC):
         if not is_collection(X):
             # Apart, because predictions refuse rows in words of their own.
             predicted = self.predict(X)
+            # In the type of the classes, as scikit-learn does not compare numbers of type object.
+            code = places_among(self.classes_, y)
+            y = y if code is None else self.classes_[code]
             return float(redacted(accuracy_score, y, predicted, sample_weight=sample_weight))
         check_unweighted(type(self).__name__, sample_weight)
         frozen = copy(self)

@@ -407,7 +407,8 @@ class Summary:
             f"{what} {_share(share)} +- {_share(sd)}" for what, (share, sd) in of.clipped.items()
         ]
         notes.append(f"Shares of rows: {'; '.join(told)}.")
-        if of.clipped.get("rows weighted down", (0.0,))[0] > 0:
+        share, noise = of.clipped.get("rows weighted down", (0.0, 0.0))
+        if share > noise:
             notes.append(
                 "Weighted down are rows beyond the bound on what one row may do. They count less, "
                 "features and target together, which keeps the coefficients if the model holds, "
@@ -524,12 +525,13 @@ def inference(model: Any) -> Inference:
         If a step of the pipeline is not a scaler of skdp, and so not known to be affine.
     """
     if not isinstance(model, Pipeline):
-        check_is_fitted(model)
         if not isinstance(model, WithInference):
             raise ValueError(
                 f"inference needs {_WHO_INFERS} with solver='one_step', or a pipeline that ends in "
                 f"one, got {type(model).__name__}."
             )
+        # Of what is none of these, scikit-learn would quote the value, which may be rows.
+        check_is_fitted(model)
         found: Inference = model.inference_
         return found
     steps = [(name, step) for name, step in model.steps if step not in (None, "passthrough")]

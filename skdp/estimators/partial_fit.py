@@ -493,7 +493,8 @@ class StreamingSession(Session):
         # Paid for, before the first row.
         paid = ledger, plan.adjacency, self.noise
         of_rows = model.horizon, stated, visits
-        self._stream = Stream(problem, solver, *paid, *of_rows)
+        who = f"{type(model).__name__}.partial_fit"
+        self._stream = Stream(problem, solver, *paid, *of_rows, who=who)
         self._plan, self._problem = plan, problem
         self._latest: Solution | None = None
         self._receipts = 0

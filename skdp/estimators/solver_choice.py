@@ -13,7 +13,7 @@ from ..problem.problem import Problem
 from ..solvers import SOLVERS, PreconditionedGD, Solver, TrackedGD, kind_of
 from ..solvers.defaults import Choices as tuned
 from ..solvers.defaults import DefaultPenalty
-from ..solvers.minibatches import refuse_batch_size
+from ..solvers.minibatch_noise import refuse_batch_size
 from ..solvers.preconditioning import (
     FrequencyScaling,
     IterativeWhitening,

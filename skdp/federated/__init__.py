@@ -2,7 +2,7 @@
 
 from ..privacy.sites.remote_rows import Message
 from .dask_sites import DaskSites
-from .rounds import Round, among, draw_rounds, most_activations
+from .gossip_rounds import Round, among, draw_rounds, most_activations
 from .topology import Adjacent, Complete, ErdosRenyi, Grid, Ring, Topology
 
 __all__ = [

@@ -377,9 +377,10 @@ class Candidates:
                 continue
             raise ValueError(
                 f"{self.who} needs candidates whose steps take all rows, because a trial that "
-                "fails would tell of a row by who wins; steps of a candidate refuse a row. Give "
-                "them parameters with which they take any, such as handle_unknown='ignore', or "
-                "clean the rows one by one beforehand."
+                "fails would tell of a row by who wins; steps of a candidate refuse a row, or "
+                "a column for its type. Give them parameters with which they take any, such as "
+                "handle_unknown='ignore', leave out columns of dates, or clean the rows one by one "
+                "beforehand."
             )
 
 

@@ -180,7 +180,7 @@ class Conversion:
             return self._ours(thing, path, known)
         if type(thing) in _WALKS:
             return _WALKS[type(thing)](self, thing, path, known)
-        changed = self._list_categories(thing, known)
+        changed = self._list_categories(thing, known) + _drop_from_lists(thing)
         try:
             found = verdicts.counterpart_of(thing)
         except NoCounterpartError as failure:
@@ -761,6 +761,30 @@ def _tied(parameters: Mapping[str, Any]) -> bool:
 def _bounds_columns(parameters: Mapping[str, Any]) -> bool:
     """Tell whether a model has been told how large entries of rows may be."""
     return any(parameters.get(name) is not None for name in (*_GIVEN, "feature_bound"))
+
+
+def _drop_from_lists(thing: Any) -> _Reasons:
+    """Leave out of lists which categories an encoder drops, so that it need not warn of others.
+
+    A category without a column is zero in all of them, and so is one that was not listed. The only
+    one of a column stays.
+    """
+    listed = type(thing) is OneHotEncoder and not isinstance(thing.categories, str)
+    if not listed or thing.drop is None:
+        return []
+    lists = [list(some) for some in thing.categories]
+    if isinstance(thing.drop, str):
+        every = thing.drop == "first"
+        dropped = [some[:1] if every or len(some) == 2 else [] for some in lists]
+    else:
+        dropped = [[category] for category in thing.drop]
+    pairs = [*zip(lists, dropped, strict=False)]
+    if len(dropped) != len(lists) or any({*out} - {*some} for some, out in pairs):
+        # What is not listed cannot be dropped.
+        return []
+    kept = [[category for category in some if category not in out] or some for some, out in pairs]
+    why = "What it drops is not listed, which makes the same columns and warns of no row."
+    return _change(thing, {"categories": (kept, why), "drop": (None, why)})
 
 
 def _change(step: Any, changes: Mapping[str, tuple[Any, str]]) -> _Reasons:

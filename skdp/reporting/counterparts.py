@@ -13,7 +13,7 @@ from math import inf
 from numbers import Integral, Real
 from typing import Any
 
-from ..validation import CLASSIFIERS, REGRESSORS, SCALERS, shown
+from ..validation import CLASSIFIERS, ENCODERS, IMPUTERS, REGRESSORS, SCALERS, shown
 
 _SEARCHED = ("alphas", "Cs", "cv", "eps", "n_alphas", "gcv_mode", "l1_ratios", "refit", "scoring")
 # Reasons for what the tables of advice do not name, or name for those who type it in anew.
@@ -47,6 +47,8 @@ _REASONS: Mapping[str, Mapping[str, str]] = {
         "link": "The link is the logarithm.",
     },
 }
+# Of steps that have reasons of their own.
+_OF_STEPS = {"DPOneHotEncoder": ENCODERS, "DPSimpleImputer": IMPUTERS}
 
 
 class NoCounterpartError(ValueError):
@@ -89,7 +91,8 @@ class Counterpart:
         """
         if self.kind in _REASONS:
             return _REASONS[self.kind].get(name, "Means nothing to a private fit.")
-        return SCALERS.get(name, "The private step has no such choice.")
+        of_kind = _OF_STEPS.get(self.kind, SCALERS)
+        return of_kind.get(name, "The private step has no such choice.")
 
 
 class Given:

@@ -1,8 +1,9 @@
 r"""Privacy filters: a budget over fits, each of which may depend on the fits before it.
 
 A *privacy filter* keeps a budget: a rule, fixed in advance, that says of each further fit whether
-it may begin. Four are known to keep a promise of (E, D) against somebody who chooses fits, and
-their budgets, with all earlier answers in view.
+it may begin. What has been spent is kept by :mod:`skdp.reporting.budget_store`, and within a fit by
+its :class:`~skdp.privacy.accounting.ledger.Ledger`. Four rules are known to keep a promise of
+(E, D) against somebody who chooses fits, and their budgets, with all earlier answers in view.
 
 *Gaussian*: ``sum mu^2 <= m^2`` for the largest m that implies (E, D) (Smith and Thakurta, 2022;
 Koskela, Tobaben and Honkela, 2023). Exact for Gaussian releases. Choices count as Gaussian

@@ -22,7 +22,7 @@ from .deployment_record import deployment_record
 from .privacy_budget import PrivacyBudget
 from .privacy_ledger import NEW_ROWS, of_stream, releases, times
 from .receipts import Receipt
-from .total import Found
+from .total import Found, check_subjects
 from .versions import versions
 
 SCHEMA = "skdp.report/1"
@@ -231,15 +231,7 @@ def report(subject: Any, *, delta: float | None = None) -> PrivacyReport:
     """
     if isinstance(subject, PrivacyBudget):
         return PrivacyReport(_of_budget(subject))
-    models = subject if isinstance(subject, list | tuple) else [subject]
-    for model in models:
-        # What is none has no receipt, and would be reported as private.
-        known = hasattr(model, "get_params") or hasattr(model, "privacy_spent_")
-        if isinstance(model, type) or not known:
-            raise TypeError(
-                "report needs a fitted model, several of them or a PrivacyBudget, got "
-                f"{shown(model)}; pass the object that was fitted."
-            )
+    check_subjects("report", subject, ", several of them or a PrivacyBudget")
     return PrivacyReport(_of_fits(subject, delta))
 
 

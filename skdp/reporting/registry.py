@@ -406,7 +406,8 @@ _CATEGORIES = (
 )
 _ONE_HOT = (
     Rule(_QUOTES, {"handle_unknown": "ignore"}, lambda s: s.handle_unknown == "error", "leaks"),
-    Rule("warns if a row has a category that was not listed", {"handle_unknown": "ignore", "drop": None}, lambda s: s.handle_unknown == "warn" or s.drop is not None, "leaks"),
+    Rule("warns if a row has a category that was not listed", {"handle_unknown": "ignore"}, lambda s: s.handle_unknown == "warn", "leaks"),
+    Rule("drops a category, for which it is enough not to list it, and warns if a row has another that was not listed", {"drop": None}, lambda s: s.drop is not None, "leaks"),
 )
 _IMPUTER = (
     Rule("fills gaps by statistics of the rows", "pass strategy='constant', a fill_value and keep_empty_features=True, or use skdp.preprocessing.DPSimpleImputer", lambda s: s.strategy != "constant"),

@@ -7,6 +7,7 @@ from typing import Any, Self
 
 from ..privacy.accounting.ledger import PrivacySpent
 from ..privacy.adjacency import PrivacyUnit
+from ..validation import shown
 from .composition import common_adjacency, common_unit, compose
 from .composition_verdicts import fitted_parts, nested_estimators, verdict_of, warn_of
 from .open_budgets import BudgetedEstimator
@@ -86,6 +87,8 @@ def privacy_spent(estimator: Any, delta: float | None = None) -> TotalSpent:
 
     Raises
     ------
+    TypeError
+        If something is no estimator.
     ValueError
         If a part has read rows without a receipt, or may have, naming all of them and what to use
         instead where that is known; if something is not fitted; or if some fits protect rows and
@@ -111,16 +114,56 @@ def privacy_spent(estimator: Any, delta: float | None = None) -> TotalSpent:
       Pipeline.dpstandardscaler: epsilon=0.6 at delta=1e-05
       Pipeline.dplogisticregression: epsilon=0.8 at delta=1e-05
     """
+    return total_spent("privacy_spent", estimator, delta)
+
+
+def total_spent(who: str, estimator: Any, delta: float | None = None) -> TotalSpent:
+    """The total, as :func:`privacy_spent` says it, for whom errors and warnings name.
+
+    Parameters
+    ----------
+    who : str
+        For whom it calls.
+    estimator, delta
+        As there.
+    """
+    check_subjects(who, estimator)
     found = Found.of(estimator)
     if found.refused:
         listed = "".join(f"\n- {reason}" for reason in found.refused)
-        raise ValueError(f"privacy_spent needs parts of which the privacy is known:{listed}")
-    warn_of("privacy_spent", found.leaks)
+        raise ValueError(f"{who} needs parts of which the privacy is known:{listed}")
+    warn_of(who, found.leaks)
     receipts = found.spending
     relation = common_adjacency(receipts)
     total = found.total(delta)
     facts = total.epsilon, total.delta, str(relation), tuple(receipts)
     return TotalSpent(*facts, unit=str(common_unit(receipts)))
+
+
+def check_subjects(who: str, subject: Any, others: str = " or several of them") -> None:
+    """Refuse what is no model, has no receipt, and would be told to have spent nothing.
+
+    Parameters
+    ----------
+    who : str
+        For whom it calls.
+    subject : object
+        As a user has passed it.
+    others : str
+        What may be passed in place of one model.
+
+    Raises
+    ------
+    TypeError
+        If it, or an entry of a list, is none.
+    """
+    for model in subject if isinstance(subject, list | tuple) else [subject]:
+        known = hasattr(model, "get_params") or hasattr(model, "privacy_spent_")
+        if isinstance(model, type) or not known:
+            raise TypeError(
+                f"{who} needs a fitted model{others}, got {shown(model)}; pass the object that "
+                "was fitted."
+            )
 
 
 @dataclass

@@ -75,5 +75,6 @@ def was_fitted_to(estimator: Any, y: Any) -> bool:
 def _array_of(y: Any) -> np.ndarray | None:
     """The array that holds targets, of which pandas makes views; None for lists and others."""
     if type(y).__module__.startswith("pandas."):
-        y = y.values
+        # Arrays of its own, without a frame or series around them, have none.
+        y = getattr(y, "values", None)
     return y if isinstance(y, np.ndarray) else None

@@ -13,7 +13,7 @@ from .dual_averaging import DualAveraging
 from .frank_wolfe import FrankWolfe, axis_vertices_of, steps_for
 from .ftrl import FTRL
 from .gd import GD
-from .minibatches import plan_block
+from .minibatch_noise import plan_block
 from .objective_perturbation import ObjectivePerturbation
 from .one_step import OneStep
 from .online_frank_wolfe import in_default_ball

@@ -16,7 +16,7 @@ from .base import Solution, Solver
 from .batch_solvers import batch_kind_of
 from .defaults import Blocks as tuned
 from .gd import GD
-from .minibatches import refuse_batch_size
+from .minibatch_noise import refuse_batch_size
 
 if TYPE_CHECKING:
     from ..privacy.accounting.calculus import Calculus

@@ -18,7 +18,7 @@ from ..validation import count, interval, one_of, shown
 from .base import Solution, Solver
 from .defaults import DDA as tuned
 from .descent_rules import descent_rule
-from .minibatches import plan_block
+from .minibatch_noise import plan_block
 
 if TYPE_CHECKING:
     from ..privacy.adjacency import Adjacency

@@ -17,7 +17,7 @@ from .base import Solution, name_of
 from .defaults import GD as tuned
 from .descent import Descent, clips_whole_units
 from .descent_rules import DescentRule, DescentSolver, in_few_steps
-from .minibatches import reserve
+from .minibatch_noise import reserve
 from .shrinkage import Course, at_honest_scale, towards_start
 
 if TYPE_CHECKING:

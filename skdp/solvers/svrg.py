@@ -14,7 +14,7 @@ from ..validation import count, interval, one_of
 from .base import Solution, name_of
 from .descent import Descent
 from .descent_rules import DescentSolver
-from .minibatches import reserve
+from .minibatch_noise import reserve
 
 if TYPE_CHECKING:
     from ..privacy.adjacency import Adjacency

@@ -10,12 +10,7 @@ from scipy.special import ndtri
 from scipy.stats import binom
 from sklearn.linear_model import LogisticRegression
 
-from skdp import (
-    DPContextualBandit,
-    DPHazardRegressor,
-    DPLogisticRegression,
-    DPSVMClassifier,
-)
+from skdp import DPContextualBandit, DPHazardRegressor, DPLogisticRegression, DPSVMClassifier
 from skdp.audit import audit, audit_query
 from skdp.bandit.policies import HDBPolicy
 from skdp.model_selection import DPGridSearchCV
@@ -164,29 +159,6 @@ def test_a_statistic_of_ones_own_is_taken():
     assert result.sees == "model"
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"sees": "rows"}, "'sees' parameter of audit must be a str among"),
-        ({"confidence": 1.0}, "'confidence' parameter of audit must be a float in"),
-        ({"runs": 3}, "'runs' parameter of audit must be None or an int in"),
-        ({"runs": 20.5}, "'runs' parameter of audit must be None or an int in"),
-        ({"calls": 0}, "'calls' parameter of audit must be None or an int in"),
-        ({"calls": 9}, "no more calls than the 4 rows"),
-        ({"row": 4}, "a row among 4"),
-        ({"row": 1.0}, "'row' parameter of audit must be an int in the range"),
-        ({"other": (X, LABELS)}, "differ in 0 rows"),
-        ({"other": (-X, LABELS)}, "differ in 4 rows"),
-        ({"other": (X[:3], LABELS[:3])}, "which differ in one row"),
-        ({"statistic": len, "sees": "answers"}, "sees='model' for a statistic"),
-    ],
-    ids=str,
-)
-def test_what_makes_no_sense_is_refused(options, message):
-    with pytest.raises(ValueError, match=message):
-        audit(logistic(), X, LABELS, **options)
-
-
 @pytest.mark.parametrize("adjacency", ["replace_one", "zero_out"])
 def test_a_fit_that_starts_on_a_sample_is_not_refuted(adjacency, monkeypatch):
     """A row that is left out leaves its place behind, so that others are in as before."""
@@ -202,28 +174,6 @@ def test_a_fit_that_starts_on_a_sample_is_not_refuted(adjacency, monkeypatch):
     assert found.epsilon > 0
 
 
-def test_so_is_what_has_no_meaning_under_zero_out():
-    model = logistic(adjacency="zero_out")
-    for options in ({"calls": 2}, {"other": (-X, LABELS)}):
-        with pytest.raises(ValueError, match="adjacency='replace_one'"):
-            audit(model, X, LABELS, **options)
-
-
-def test_so_are_other_estimators_and_shapes():
-    with pytest.raises(ValueError, match="without get_params"):
-        audit(object(), X, LABELS)
-    with pytest.raises(ValueError, match="privacy is known"):
-        audit(LogisticRegression(), X, LABELS)
-    with pytest.raises(ValueError, match="two dimensions"):
-        audit(logistic(), X[:, 0], LABELS)
-    with pytest.raises(ValueError, match="real numbers"):
-        audit(logistic(), X + 1j, LABELS)
-    contexts, returned, other = users()
-    for options in ({"other": other, "calls": 2}, {}):
-        with pytest.raises(ValueError, match="for a bandit"):
-            audit(bandit(), contexts, returned, **options)
-
-
 QUESTION = GradientQuery(Problem(Logistic(), 1, 1, RowBounds(1.0)), np.zeros(1), 0.25)
 ROW = DenseRows(np.ones((1, 1)), np.zeros(1))
 
@@ -231,23 +181,11 @@ ROW = DenseRows(np.ones((1, 1)), np.zeros(1))
 @pytest.mark.parametrize(
     ("changed", "kind", "message"),
     [
-        (
-            {"query": "gradient"},
-            TypeError,
-            "'query' .*Query'. Got 'gradient'",
-        ),
+        ({"query": "gradient"}, TypeError, "'query' .*Query'. Got 'gradient'"),
         ({"first": None}, TypeError, "'first' .*RowStore'. Got None"),
-        (
-            {"second": np.eye(2)},
-            TypeError,
-            "'second' .*RowStore'. Got an array",
-        ),
+        ({"second": np.eye(2)}, TypeError, "'second' .*RowStore'. Got an array"),
         ({"second": DenseRows(np.eye(2), np.ones(2))}, ValueError, r"same features, got \[1, 2\]"),
-        (
-            {"adjacency": "replace_one"},
-            TypeError,
-            "'adjacency' .*Adjacency'. Got 're",
-        ),
+        ({"adjacency": "replace_one"}, TypeError, "'adjacency' .*Adjacency'. Got 're"),
         ({"runs": 9}, ValueError, "'runs' parameter of audit_query must be an int"),
         ({"runs": None}, ValueError, "'runs' parameter of audit_query must be an int"),
         ({"confidence": 1}, ValueError, "'confidence' parameter of audit_query must be a float"),
@@ -341,38 +279,61 @@ def test_searches_are_audited_by_a_statistic_of_the_winner():
     assert not result.at(SURE).refuted
 
 
+SCALER = DPStandardScaler(epsilon=2.0, bounds=([-1, -1], [1, 1]))
+CONTEXTS, RETURNED, OTHER = users()
+OF_USERS = {"X": CONTEXTS, "y": RETURNED}
+WITHOUT_ROWS = logistic(adjacency="zero_out")
+OF_SEARCH = r"needs sees='model', .* for DPGridSearchCV"
+
+
 @pytest.mark.parametrize(
-    "changed",
+    ("model", "options", "message"),
     [
-        {"sees": "queries"},
-        {"sees": "answers"},
-        {"calls": 2},
+        (logistic(), {"sees": "rows"}, "'sees' parameter of audit must be a str among"),
+        (logistic(), {"confidence": 1.0}, "'confidence' parameter of audit must be a float in"),
+        (logistic(), {"runs": 3}, "'runs' parameter of audit must be None or an int in"),
+        (logistic(), {"runs": 20.5}, "'runs' parameter of audit must be None or an int in"),
+        (logistic(), {"calls": 0}, "'calls' parameter of audit must be None or an int in"),
+        (logistic(), {"calls": 9}, "no more calls than the 4 rows"),
+        (logistic(), {"row": 4}, "a row among 4"),
+        (logistic(), {"row": 1.0}, "'row' parameter of audit must be an int in the range"),
+        (logistic(), {"other": (X, LABELS)}, "differ in 0 rows"),
+        (logistic(), {"other": (-X, LABELS)}, "differ in 4 rows"),
+        (logistic(), {"other": (X[:3], LABELS[:3])}, "which differ in one row"),
+        (logistic(), {"statistic": len, "sees": "answers"}, "sees='model' for a statistic"),
+        (logistic(), {"X": X[:, 0]}, "two dimensions"),
+        (logistic(), {"X": X + 1j}, "real numbers"),
+        (WITHOUT_ROWS, {"calls": 2}, "adjacency='replace_one'"),
+        (WITHOUT_ROWS, {"other": (-X, LABELS)}, "adjacency='replace_one'"),
+        (object(), {}, "without get_params"),
+        (LogisticRegression(), {}, "^audit needs parts of which the privacy is known"),
+        (bandit(), OF_USERS | {"other": OTHER, "calls": 2}, "for a bandit"),
+        (bandit(), OF_USERS, "for a bandit"),
+        (search(), {"sees": "queries"}, OF_SEARCH),
+        (search(), {"sees": "answers"}, OF_SEARCH),
+        (search(), {"calls": 2}, OF_SEARCH),
+        (
+            search().set_params(estimator=WITHOUT_ROWS),
+            {"statistic": of_winner},
+            "adjacency='replace_one' for DPGridSearchCV",
+        ),
+        (SCALER, {"calls": 2}, "calls=None for DPStandardScaler"),
     ],
-    ids=str,
 )
-def test_nothing_else_is_known_of_a_search(changed):
-    with pytest.raises(ValueError, match=r"needs sees='model', .* for DPGridSearchCV"):
-        audit(search(), X, LABELS, **changed)
-
-
-def test_searches_leave_no_rows_out():
-    model = search().set_params(estimator=logistic(adjacency="zero_out"))
-    with pytest.raises(ValueError, match="adjacency='replace_one' for DPGridSearchCV"):
-        audit(model, X, LABELS, statistic=of_winner)
+def test_what_makes_no_sense_is_refused(model, options, message):
+    with pytest.raises(ValueError, match=message):
+        audit(model, **{"X": X, "y": LABELS} | options)
 
 
 def test_scalers_are_audited_by_their_queries_their_numbers_or_a_statistic():
     rows = np.where(np.arange(40)[:, None] % 2, X[0], -X[0])
     turned = np.where(np.arange(40)[:, None] == 0, -rows, rows)
     targets = np.zeros(40)
-    scaler = DPStandardScaler(epsilon=2.0, bounds=([-1, -1], [1, 1]))
     options = {"other": (turned, targets), "statistic": lambda fitted: float(fitted.mean_[0])}
     for how in ({"runs": 40}, {"sees": "model", "runs": 20}, {"runs": 20, **options}):
-        result = audit(scaler, rows, targets, **how)
+        result = audit(SCALER, rows, targets, **how)
         assert result.epsilon == pytest.approx(2.0)
         assert not result.at(SURE).refuted
-    with pytest.raises(ValueError, match="calls=None for DPStandardScaler"):
-        audit(scaler, rows, targets, calls=2)
 
 
 def test_what_asked_nothing_claims_nothing():

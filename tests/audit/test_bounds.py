@@ -8,12 +8,7 @@ import pytest
 from scipy.special import ndtr, ndtri
 from scipy.stats import binom
 
-from skdp.audit import (
-    Counts,
-    best_threshold,
-    count,
-    upper_limit,
-)
+from skdp.audit import Counts, best_threshold, count, upper_limit
 from skdp.privacy.accounting import gdp
 
 FAILURE = 0.05

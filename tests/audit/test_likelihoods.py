@@ -5,9 +5,9 @@ from math import exp
 
 import numpy as np
 import pytest
+from known_noise import seeded
 
 from skdp.audit import GaussianAnswer, NoiseOfSums, VertexAnswer, covariance_of, rows_of_noise
-from skdp.privacy import SeededNoise
 from skdp.privacy.accounting import Spend
 from skdp.privacy.mechanisms import (
     PREFIX_SUMS,
@@ -22,10 +22,6 @@ from skdp.privacy.mechanisms import (
 SIGMAS = 6
 
 
-def noise(seed=0):
-    return SeededNoise(np.random.default_rng(seed))
-
-
 def squared_distance(answer):
     move = answer.coordinates(1) - answer.coordinates(0)
     return float(move @ move)
@@ -35,7 +31,7 @@ def check_gaussian(answer, runs=20_000):
     """Under either data set the ratio is normal, its mean half its variance to either side."""
     square = squared_distance(answer)
     for which, sign in ((0, -1), (1, 1)):
-        ratios = answer.log_ratio(answer.again(which, runs, noise(which)))
+        ratios = answer.log_ratio(answer.again(which, runs, seeded(which)))
         assert ratios.shape == (runs,)
         error = SIGMAS * np.sqrt(square / runs)
         assert ratios.mean() == pytest.approx(sign * square / 2, abs=error)
@@ -136,5 +132,5 @@ def test_of_choices(choices):
     single = answer.log_ratio(orders[:, 0])
     assert single.shape == ()
     assert single == pytest.approx(expected[0])
-    drawn = answer.again(0, 50, noise())
+    drawn = answer.again(0, 50, seeded())
     assert drawn.shape == (choices, 50)

@@ -4,6 +4,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
+from dask_examples import two_workers
 from threadpoolctl import threadpool_limits
 
 from skdp.privacy.queries import GradientQuery
@@ -42,6 +43,22 @@ def peak_bytes():
             tracemalloc.stop()
 
     return peak_bytes
+
+
+@pytest.fixture(scope="module")
+def client():
+    """A client of two workers."""
+    with two_workers() as client:
+        yield client
+
+
+@pytest.fixture
+def one_thread():
+    """Dask computes in the thread of the caller."""
+    import dask
+
+    with dask.config.set(scheduler="synchronous"):
+        yield
 
 
 @pytest.fixture

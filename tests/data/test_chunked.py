@@ -140,27 +140,6 @@ def test_a_function_that_returns_no_iterator_is_refused_before_anything_is_spent
     assert not hasattr(model, "privacy_spent_")
 
 
-@pytest.mark.parametrize("source", [[], list])
-def test_an_empty_source_is_refused(source):
-    with pytest.raises(ValueError, match="at least one row"):
-        chunked(source)
-
-
-def test_another_number_of_features_is_refused():
-    X, y = data()
-    with pytest.raises(ValueError, match="Chunks needs 6 features in every chunk, got 5"):
-        chunked([(X, y), (X[:, :5], y)])
-
-
-@pytest.mark.parametrize("bad", [np.nan, np.inf])
-@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
-def test_a_feature_that_is_not_finite_is_refused_in_any_chunk(bad, kind):
-    X, y = data()
-    X[-1, 2] = bad
-    with pytest.raises(ValueError, match=r"contains (NaN|infinity)"):
-        chunked(pieces(X, y, 300, kind))
-
-
 @pytest.mark.parametrize("bad", [np.nan, 1e6, 1e-3])
 def test_rows_that_change_between_passes_are_those_of_the_first_or_refused(gradient, bad):
     for memory in (ALL, SMALL, NOTHING):
@@ -254,17 +233,3 @@ def test_arrays_of_another_number_are_refused():
     X, y = data()
     with pytest.raises(ValueError, match="as many arrays in each sequence, got 2 in X and 1 in y"):
         Chunks.from_arrays([X, X], [y])
-
-
-def test_chunks_without_one_target_a_row_are_refused():
-    X, y = data()
-    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
-        chunked([(X, y[:-1])])
-    with pytest.raises(ValueError, match="one target a row"):
-        chunked([(X, y[:, None])])
-
-
-@pytest.mark.parametrize("chunk", [np.zeros((5, 2)), (np.zeros((5, 2)),), "ab", None], ids=str)
-def test_chunks_that_are_not_pairs_are_refused(chunk):
-    with pytest.raises(ValueError, match="Chunks needs pairs"):
-        chunked([chunk])

@@ -28,30 +28,16 @@ from dask_examples import (  # noqa: E402  # noqa: E402
     tasks_of,
 )
 
-from skdp import (  # noqa: E402
-    DPLassoRegressor,
-    DPLinearRegression,
-    DPLogisticRegression,
-    DPSVMClassifier,
-)
-from skdp.privacy.rows import (  # noqa: E402
-    DaskRows,
-    DenseRows,
-    SparseRows,
-    added,
-    total,
-)
+from skdp import DPLassoRegressor, DPLinearRegression, DPLogisticRegression, DPSVMClassifier  # noqa: E402
+from skdp.privacy.rows import DaskRows, DenseRows, SparseRows, added, total  # noqa: E402
 from skdp.problem import RowBounds, RowMap, TargetBounds  # noqa: E402
 from skdp.problem.constraints import L1Ball  # noqa: E402
 from skdp.solvers import PPM, SVRG, AccMD, AdaptiveGD, DualAveraging, Spider  # noqa: E402
 
-pytestmark = pytest.mark.filterwarnings("ignore::skdp.SeededNoiseWarning")
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    with dask.config.set(scheduler="synchronous"):
-        yield
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::skdp.SeededNoiseWarning"),
+    pytest.mark.usefixtures("one_thread"),
+]
 
 
 # Together they ask every query: moments, histograms, gradients and their norms, sizes, shares

@@ -13,7 +13,6 @@ distributed = pytest.importorskip("distributed", reason="needs dask: pip install
 dask = pytest.importorskip("dask", reason="needs dask: pip install 'skdp[dask]'")
 da = pytest.importorskip("dask.array", reason="needs dask: pip install 'skdp[dask]'")
 
-from dask_examples import two_workers  # noqa: E402
 
 from skdp import DPLogisticRegression  # noqa: E402
 from skdp.preprocessing import BoundsScaler, DPOneHotEncoder, DPStandardScaler  # noqa: E402
@@ -31,12 +30,6 @@ def data(n=600):
     rng = np.random.default_rng(0)
     X = rng.normal(size=(n, 4))
     return X, (X[:, 0] + rng.normal(size=n) > 0).astype(int)
-
-
-@pytest.fixture(scope="module")
-def client():
-    with two_workers() as client:
-        yield client
 
 
 def test_a_search_on_dask_finds_what_it_finds_without(client):

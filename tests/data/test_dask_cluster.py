@@ -31,12 +31,6 @@ N, D, CHUNK = 3000, 5, 500
 OPTIONS = {"data_norm": 3.0, "random_state": 0, "solver": GD(steps=12), "precondition": None}
 
 
-@pytest.fixture(scope="module")
-def client():
-    with two_workers() as client:
-        yield client
-
-
 def made(first):
     """Rows that are made where they are asked for, with their targets last."""
     rng = np.random.default_rng(int(first.ravel()[0]))

@@ -27,24 +27,14 @@ from dask_examples import (  # noqa: E402  # noqa: E402
 
 from skdp import DPLogisticRegression, PrivacyLeakWarning  # noqa: E402
 from skdp.estimators import Pilot  # noqa: E402
-from skdp.privacy.rows import (  # noqa: E402
-    DaskRows,
-    Recipe,
-    Refused,
-    Tasks,
-    opened,
-    packed,
-)
+from skdp.privacy.rows import DaskRows, Recipe, Refused, Tasks, opened, packed  # noqa: E402
 from skdp.problem import RowBounds  # noqa: E402
 from skdp.solvers import SOLVERS, defaults  # noqa: E402
 
-pytestmark = pytest.mark.filterwarnings("ignore::skdp.SeededNoiseWarning")
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    with dask.config.set(scheduler="synchronous"):
-        yield
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::skdp.SeededNoiseWarning"),
+    pytest.mark.usefixtures("one_thread"),
+]
 
 
 def refuses(X, y, match, model=None, error=ValueError):

@@ -9,13 +9,7 @@ import scipy.sparse as sp
 
 from skdp.privacy import Adjacency
 from skdp.privacy.queries import GradientQuery
-from skdp.privacy.rows import (
-    BoundedBlock,
-    MappedBlock,
-    RawBlock,
-    SparseRows,
-    sparse_lengths,
-)
+from skdp.privacy.rows import BoundedBlock, MappedBlock, RawBlock, SparseRows, sparse_lengths
 from skdp.problem import Problem, RowBounds, RowMap, TargetBounds
 from skdp.problem.losses import Squared
 from skdp.testing import check_sensitivity

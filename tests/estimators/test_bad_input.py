@@ -47,8 +47,11 @@ def refused(call, *complaints, error=ValueError):
 STRINGS = with_entry(SECRET, object)
 BAD_ROWS = {
     "nan": (with_entry(np.nan), "X contains NaN"),
+    "none": (with_entry(None, object), "X contains NaN; fill them with a known constant"),
+    "missing in a frame": (pd.DataFrame(with_entry(pd.NA, object)), "X contains NaN; fill them"),
     "infinite": (with_entry(np.inf), "; clip values"),
     "one-dimensional": (X[:, 0], "Expected 2D array, got 1D array instead. Reshape your data"),
+    "column of a frame": (pd.Series(X[:, 0]), "got a column; pass a frame, X.to_frame()"),
     "scalar": (NUMBER, "Expected 2D array, got scalar array instead. Reshape your data"),
     "three-dimensional": (X[None], "Found array with dim 3"),
     "no rows": (X[:0], "Found array with 0 sample(s)"),
@@ -115,9 +118,28 @@ def test_bad_targets_are_refused(make, y, complaint):
     refused(lambda: make().fit(X, y), complaint)
 
 
+MISSING_TARGETS = [
+    target_with(np.nan, float),
+    target_with(np.nan),
+    target_with(pd.NA),
+    pd.Series(target_with(None)).astype("Int64"),
+]
+
+
+@pytest.mark.parametrize("y", MISSING_TARGETS, ids=["float", "object", "NA", "nullable"])
+@pytest.mark.parametrize("method", ["fit", "partial_fit"])
 @both
-def test_missing_targets_come_with_advice(make):
-    refused(lambda: make().fit(X, target_with(np.nan, float)), "drop the rows without a target")
+def test_missing_targets_are_said_to_be_of_y_and_come_with_advice(make, method, y):
+    call = getattr(make(), method)
+    refused(lambda: call(X, y), "Input y contains NaN; drop the rows without a target")
+
+
+def test_missing_labels_among_texts_are_said_to_be_of_y():
+    y = np.where(Y == 1, "yes", "no").astype(object)
+    y[5] = np.nan
+    for labels in (y, pd.Series(y).astype("category"), pd.Series(y).astype("string")):
+        model = classifier(classes=["no", "yes"])
+        refused(lambda m=model, y=labels: m.fit(X, y), "Input y contains NaN; drop the rows")
 
 
 @pytest.mark.parametrize("y", [np.array([SECRET] * N), np.array([SECRET] * N, dtype=object)])
@@ -164,15 +186,25 @@ BAD_PARAMETERS = [
     ({"solver": "unheard_of"}, "'solver' parameter"),
     ({"solver": GD}, "'solver' parameter"),
     ({"solver": GD(steps=0)}, "'steps' parameter of GD"),
+    # Scikit-learn takes them for 1.
+    *[
+        ({name: True}, f"'{name}' parameter")
+        for name in ("epsilon", "delta", "data_norm", "intercept_scaling", "max_weight", "horizon")
+    ],
+    ({"solver": GD(steps=True)}, "'steps' parameter of GD"),
     ({"constraint": 1.0}, "'constraint' parameter"),
     ({"random_state": -1}, "'random_state' parameter"),
     ({"random_state": "seed"}, "'random_state' parameter"),
 ]
 BAD_CLASSIFIER_PARAMETERS = [
-    *[({"C": value}, "'C' parameter") for value in (0, -1, np.nan, "1")],
+    *[({"C": value}, "'C' parameter") for value in (0, -1, np.nan, "1", True)],
     *[({"l1_ratio": value}, "'l1_ratio' parameter") for value in (-0.1, 1.1, None)],
     *[({"classes": value}, "'classes' parameter") for value in (5, "ab")],
-    *[({"classes": value}, "at least 2 classes, got 1 class") for value in ([0], [0, 0])],
+    ({"classes": [0]}, "at least 2 classes, got 1 class"),
+    *[
+        ({"classes": value}, "needs each label once in classes, got a")
+        for value in ([0, 0], [0, 0, 1], [0, 1, 1.0], ["a", "b", "a"], [True, 1, 0], Y)
+    ],
     *[
         ({"classes": value}, "classes to be a list of labels of one kind")
         for value in ([0, np.nan, 1], [[0, 1]], [None, 1], [0, "a"], [True, "a"])
@@ -208,23 +240,14 @@ BAD_REGRESSOR_PARAMETERS = [
     ],
     *[
         ({"target_bounds": value}, "'target_bounds' parameter")
-        for value in (
-            (1, 0),
-            (0, 0),
-            (0,),
-            (0, 1, 2),
-            ("a", "b"),
-            (0, np.inf),
-            (np.nan, 1),
-            (None, 1),
-            5,
-            "ab",
-            {0, 1},
-            (2**60, 2**60 + 1),
-            (0, 5e-324),
-            (0, 10**400),
-            (0, 1e300),
-        )
+        for value in [
+            *((1, 0), (0, 0), (0,), (0, 1, 2), ("a", "b"), (0, np.inf), (np.nan, 1), (None, 1)),
+            *((2**60, 2**60 + 1), (0, 5e-324), (0, 10**400), (0, 1e300)),
+        ]
+    ],
+    *[
+        ({"target_bounds": value}, "must be None or a pair of numbers (low, high). Got")
+        for value in (5, "ab", {0, 1}, {0: 1}, range(2), np.array(3.0))
     ],
     ({"solver": GD(clip=np.inf)}, "GD needs a finite clip for Squared"),
 ]
@@ -247,14 +270,19 @@ def test_bad_parameters_are_refused_before_anything_is_charged(make, options, co
     assert not hasattr(model, "privacy_ledger_")
 
 
-FRAME = pd.DataFrame(X, columns=["a", "b", "c"])
+FRAME, NAN = pd.DataFrame(X, columns=["a", "b", "c"]), with_entry(np.nan)
 CHUNKS = {
     "strings": ([(STRINGS, Y)], "X holds entries that are not numbers"),
     "one-dimensional": ([(X[:, 0], Y)], "Expected 2D array, got 1D array instead."),
     "nan": ([(with_entry(np.nan), Y)], "X contains NaN"),
+    "infinite in a later chunk": ([(X, Y), (with_entry(np.inf), Y)], "X contains infinity"),
+    "nan in a later sparse chunk": ([(sp.csr_array(x), Y) for x in (X, NAN)], "X contains NaN"),
     "quadruples": ([(X, Y, Y, Y)], "with privacy_unit=True, and without it there must be none"),
     "quintuples": ([(X, Y, Y, Y, Y)], "Chunks needs pairs (X_chunk, y_chunk), or triples"),
     "rows alone": ([X], "Chunks needs pairs (X_chunk, y_chunk), or triples with weights, got a"),
+    "rows of a pair alone": ([(X,)], "Chunks needs pairs (X_chunk, y_chunk)"),
+    "a word": (["ab"], "Chunks needs pairs (X_chunk, y_chunk)"),
+    "none": ([None], "Chunks needs pairs (X_chunk, y_chunk)"),
     "no targets": ([(X, None)], "one target a row, got targets of 0 dimensions"),
     "two columns of targets": ([(X, np.c_[Y, Y])], "got targets of 2 dimensions"),
     "too few targets": ([(X, Y[1:])], "inconsistent numbers of samples: [60, 59]"),
@@ -264,6 +292,7 @@ CHUNKS = {
     "changing features": ([(X, Y), (X[:, :2], Y)], "3 features in every chunk, got 2"),
     "empty chunk": ([(X, Y), (X[:0], Y[:0])], "0 sample(s)"),
     "nothing": ([], "at least one row, got a source without any"),
+    "nothing from a function": (list, "at least one row, got a source without any"),
 }
 
 

@@ -2,6 +2,7 @@
 
 import importlib
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -243,6 +244,11 @@ def test_models_without_normal_errors_are_refused(model):
         _ = model.inference_
 
 
+def test_what_is_no_model_is_refused_without_being_quoted():
+    with pytest.raises(ValueError, match=r"^inference needs .* got ndarray\.$"):
+        inference(rows())
+
+
 @pytest.mark.parametrize("alpha", [0.0, 1.0, -0.1, np.nan])
 def test_alphas_that_are_no_probabilities_are_refused(alpha):
     found = fitted("linear").inference_
@@ -299,6 +305,13 @@ def test_after_partial_fit_inference_and_coefficients_are_of_the_latest_call():
     np.testing.assert_allclose(found.params, [*model.coef_, model.intercept_], rtol=1e-12)
     # The earlier rows have effects of the other sign.
     assert np.all(np.abs(found.params[:D] - np.array([-1.0, -0.1, 200.0])) < 6 * found.bse[:D])
+
+
+@pytest.mark.parametrize("share", [-0.004, 0.0, 0.004, 0.02])
+def test_rows_weighted_down_are_explained_where_there_are_more_than_noise(share):
+    found = replace(fitted("linear").inference_, clipped={"rows weighted down": (share, 0.01)})
+    assert f"rows weighted down {share:.1%} +- 1.0%" in str(found)
+    assert ("Weighted down are" in str(found)) == (share > 0.01)
 
 
 def test_it_shows_itself_as_its_summary():

@@ -155,7 +155,9 @@ def test_few_rows_and_a_tiny_budget_give_a_finite_model(n):
     assert np.count_nonzero(model.coef_) <= 2
 
 
-@pytest.mark.parametrize("wrong", [{"alpha": -1.0}, {"feature_bound": 0.0}, {"positive": 1}])
+@pytest.mark.parametrize(
+    "wrong", [{"alpha": -1.0}, {"feature_bound": 0.0}, {"positive": 1}, {"target_bounds": 10}]
+)
 def test_parameters_are_checked(wrong):
     with pytest.raises(ValueError, match=f"'{next(iter(wrong))}' parameter of DPLassoRegressor"):
         DPLassoRegressor(**wrong).fit(*data(n=10))

@@ -4,21 +4,11 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
-from examples_of_streams import (
-    N,
-    X,
-    assert_same,
-    both,
-    classifier,
-    every_model,
-    feed,
-    regressor,
-    state,
-    target,
-)
+from examples_of_streams import N, Still, X, both, classifier, every_model, feed, regressor, target
+from published_attributes import assert_same, published
 
 from skdp.privacy.accounting import Part
-from skdp.solvers import SOLVERS, Blocks, Solution, Solver, StreamingSolver, Temperature
+from skdp.solvers import SOLVERS, Blocks, Solution, StreamingSolver, Temperature
 from skdp.testing import check_parts
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.SeededNoiseWarning")
@@ -146,16 +136,6 @@ def test_calls_of_a_seeded_stream_have_noise_of_their_own(make):
     assert not np.allclose(step, first, rtol=0.1)
 
 
-class Still(Solver):
-    """Returns its start."""
-
-    def check(self, problem):
-        pass
-
-    def solve(self, problem, oracle, rng):
-        return Solution(problem.start(), 1)
-
-
 @pytest.mark.parametrize("precondition", [None, "full", "auto"])
 @pytest.mark.parametrize("fit_intercept", [True, False])
 @both
@@ -163,7 +143,7 @@ def test_a_batch_starts_at_the_model_before_it(make, precondition, fit_intercept
     monkeypatch.setattr(Temperature, "apply", lambda self, problem, oracle, w: w)
     model = make(solver="gd", epsilon=5.0, fit_intercept=fit_intercept, precondition=precondition)
     feed(model, stop=320)
-    before = state(model)
+    before = published(model)
     model.solver = Still()
     model._progress._settings["solver"] = model.solver
     feed(model, start=320)
@@ -179,11 +159,8 @@ def test_blocks_start_at_the_model_before_them_if_they_are_told_to(warm):
     assert model.coef_[0, 0] == (5.0 if warm else 1.0)
 
 
-class Plus(Solver):
+class Plus(Still):
     """Adds 1 to its start."""
-
-    def check(self, problem):
-        pass
 
     def solve(self, problem, oracle, rng):
         return Solution(problem.start() + 1.0, 1)

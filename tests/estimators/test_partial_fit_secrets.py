@@ -172,8 +172,16 @@ def test_a_stream_is_in_one_place(make, tmp_path):
         save_checkpoint(model, tmp_path / "other")
     load_checkpoint(path)
     assert os.listdir(tmp_path) == []
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(
+        FileNotFoundError, match=r"load_checkpoint needs .* which is not there; maybe"
+    ):
         load_checkpoint(path)
+
+
+def test_what_is_no_model_has_no_stream(tmp_path):
+    for thing in (3, X, tmp_path):
+        with pytest.raises(TypeError, match="save_checkpoint needs a model in the middle of a"):
+            save_checkpoint(thing, tmp_path / "stream")
 
 
 @pytest.mark.skipif(os.name != "posix", reason="modes of files are those of posix")

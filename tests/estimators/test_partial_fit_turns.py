@@ -7,12 +7,7 @@ import threading
 import numpy as np
 import pytest
 
-from skdp import (
-    DPContextualBandit,
-    DPLogisticRegression,
-    load_checkpoint,
-    save_checkpoint,
-)
+from skdp import DPContextualBandit, DPLogisticRegression, load_checkpoint, save_checkpoint
 from skdp.estimators import checkpoints
 from skdp.privacy import PrivateOracle, opened_by
 from skdp.privacy.queries import StreamTermQuery

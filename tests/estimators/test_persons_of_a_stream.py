@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from examples_of_streams import assert_same, state
+from published_attributes import assert_same, published
 from sklearn.base import clone
 
 from skdp import (
@@ -211,7 +211,11 @@ def test_sparse_rows_are_those_of_the_same_persons(solver):
 @every_solver
 def test_pickles_and_public_attributes_hold_neither_labels_nor_counts(options):
     model = fed(classifier(max_visits=2, **options), calls())
-    for seen in (pickle.dumps(model), pickle.dumps(copy.copy(model)), repr(state(model)).encode()):
+    for seen in (
+        pickle.dumps(model),
+        pickle.dumps(copy.copy(model)),
+        repr(published(model)).encode(),
+    ):
         assert b"the person" not in seen
         assert b"5 of 2" not in seen
         assert b"Visits" not in seen
@@ -234,7 +238,7 @@ def test_horizons_and_cuts_count_persons():
     model = classifier(solver=FTRL(batches=3), horizon=2 * PERSONS)
     fed(model, calls(rows=50)[:2])
     assert model.n_iter_ == 3
-    with pytest.raises(ValueError, match="needs no more rows than the 60"):
+    with pytest.raises(ValueError, match="no more visits of persons than its horizon of 60"):
         fed(model, calls()[2:3])
 
 
@@ -256,10 +260,10 @@ def test_a_stream_of_persons_begins_with_a_new_model():
     (X, y, labels), *_ = calls()
     for given in ({}, {"privacy_unit": labels}):
         model = classifier(solver=FEW).fit(X, y, **given)
-        before = state(model)
+        before = published(model)
         with pytest.raises(ValueError, match="nobody has counted how often persons were among"):
             model.partial_fit(X, y, privacy_unit=labels)
-        assert state(model).keys() == before.keys()
+        assert published(model).keys() == before.keys()
 
 
 def test_max_visits_is_part_of_the_promise():
@@ -336,7 +340,7 @@ def test_labels_of_another_type_are_refused_before_anything_is_spent(options, tm
     as_text = np.char.zfill(np.arange(60).astype(str), 4)
     with PrivacyBudget(epsilon=2.0, delta=1e-5, privacy_unit=True) as budget:
         model = classifier(**options).partial_fit(X, y, privacy_unit=as_text)
-        before, spent = state(model), budget.spent
+        before, spent = published(model), budget.spent
         for _ in range(2):
             for labels in (np.arange(60), list(range(60)), np.arange(60.0)):
                 with pytest.raises(ValueError, match="labels of one type in all rows") as refused:

@@ -1,7 +1,7 @@
 """The plan of a fit: made once, before rows are asked, followed, and known beforehand."""
 
 import pickle
-from dataclasses import FrozenInstanceError, fields, replace
+from dataclasses import FrozenInstanceError, fields
 from math import sqrt
 
 import numpy as np
@@ -12,17 +12,9 @@ from examples_of_estimators import MODELS as MADE
 
 import skdp
 from skdp import DPLassoRegressor, DPLinearRegression, DPLogisticRegression
-from skdp.estimators import (
-    ClassCounts,
-    DataNorm,
-    PrivateLinearModel,
-    ScoreScale,
-    Solve,
-    TotalWeight,
-    base,
-)
+from skdp.estimators import PrivateLinearModel, ScoreScale, Solve, TotalWeight, base
 from skdp.privacy import PrivacyUnit
-from skdp.privacy.accounting import Budget, GaussianDP, Ledger, ZeroConcentratedDP, gdp
+from skdp.privacy.accounting import GaussianDP, Ledger, ZeroConcentratedDP, gdp
 from skdp.problem.constraints import L1Ball
 from skdp.solvers import FTRL, GD, SOLVERS, Blocks
 from skdp.solvers.preconditioning import IterativeWhitening, Whitening
@@ -42,8 +34,7 @@ MODELS = {
 }
 
 
-@pytest.fixture
-def seen(monkeypatch):
+def noted(monkeypatch):
     """Plans that were made, ledgers charged, and solvers that ran, in order."""
     seen = []
     plan_fit, record = base.plan_fit, Ledger._record
@@ -94,11 +85,11 @@ def check_the_plan_is_followed(model, X, y, weights, seen):
 @pytest.mark.parametrize("weight", [None, 0.5, 1.0, 0.01])
 @pytest.mark.parametrize(("n", "d"), [(500, 5), (390, 5), (450, 21), (2000, 5)])
 @pytest.mark.parametrize("make", MODELS.values(), ids=MODELS)
-def test_the_solver_is_chosen_before_rows_are_asked_and_runs(make, n, d, weight, seen):
+def test_the_solver_is_chosen_before_rows_are_asked_and_runs(make, n, d, weight, monkeypatch):
     X, y = rows(n, d)
     y = y > 0 if make is MODELS["logistic"] else y
     weights = None if weight is None else np.full(n, weight)
-    plan = check_the_plan_is_followed(make(), X, y, weights, seen)
+    plan = check_the_plan_is_followed(make(), X, y, weights, noted(monkeypatch))
     # Of five features all are fitted, with Gaussian noise alone.
     selects = isinstance(plan.solver, SOLVERS["screening"]) and d > 5
     assert isinstance(plan.calculus, ZeroConcentratedDP if selects else GaussianDP)
@@ -116,9 +107,9 @@ def test_a_lasso_on_few_features_is_charged_for_the_noise_that_it_has(weight):
     assert model.privacy_spent_.epsilon == pytest.approx(model.epsilon, rel=1e-6)
 
 
-def test_half_weights_do_not_turn_the_solver_of_a_lasso(seen):
+def test_half_weights_do_not_turn_the_solver_of_a_lasso(monkeypatch):
     X, y = rows(500, 5)
-    kinds = []
+    seen, kinds = noted(monkeypatch), []
     for weights in (None, np.full(500, 0.5)):
         seen.clear()
         MODELS["lasso"]().fit(X, y, sample_weight=weights)
@@ -140,84 +131,6 @@ def test_preconditioners_say_beforehand_where_noise_would_hide_what_there_is(pre
     assert Whitening(full=True).acts(outline, 1e-9, known=False)
 
 
-def second_choice_after_the_total(monkeypatch):
-    honest = TotalWeight.run
-
-    def bug(self, fit, oracle):
-        honest(self, fit, oracle)
-        fit.model._plan(fit.n_samples, False, weighted=True)
-
-    monkeypatch.setattr(TotalWeight, "run", bug)
-
-
-def with_stages(plan, change):
-    """A plan with each stage replaced, or left out where the change is None."""
-    changed = (change(stage) for stage in plan.stages)
-    return replace(plan, stages=tuple(stage for stage in changed if stage is not None))
-
-
-def by_another_solver(stage):
-    return replace(stage, solver=GD(steps=3)) if isinstance(stage, Solve) else stage
-
-
-def another_solver_than_planned(monkeypatch):
-    honest = PrivateLinearModel._fit_part
-
-    def bug(self, rows, plan, *rest, **options):
-        honest(self, rows, with_stages(plan, by_another_solver), *rest, **options)
-        self.plan_ = plan
-
-    monkeypatch.setattr(PrivateLinearModel, "_fit_part", bug)
-
-
-def another_plan_than_beforehand(monkeypatch):
-    honest = PrivateLinearModel._fit_part
-
-    def bug(self, rows, plan, *rest, **options):
-        honest(self, rows, with_stages(plan, by_another_solver), *rest, **options)
-
-    monkeypatch.setattr(PrivateLinearModel, "_fit_part", bug)
-
-
-def another_ledger(monkeypatch):
-    honest = base.open_rows
-
-    def bug(rows, terms, noise):
-        return honest(rows, replace(terms, calculus=ZeroConcentratedDP()), noise)
-
-    monkeypatch.setattr(base, "open_rows", bug)
-
-
-def total_weight_left_out(monkeypatch):
-    honest = PrivateLinearModel._fit_part
-
-    def bug(self, rows, plan, *rest, **options):
-        unweighted = with_stages(plan, lambda s: None if isinstance(s, TotalWeight) else s)
-        honest(self, rows, unweighted, *rest, **options)
-        self.plan_ = plan
-
-    monkeypatch.setattr(PrivateLinearModel, "_fit_part", bug)
-
-
-@pytest.mark.parametrize(
-    ("plant", "complaint"),
-    [
-        (second_choice_after_the_total, "after rows were asked"),
-        (another_solver_than_planned, "another solver"),
-        (another_plan_than_beforehand, "another plan"),
-        (another_ledger, "another calculus"),
-        (total_weight_left_out, "total weight"),
-    ],
-)
-def test_a_fit_that_does_not_follow_its_plan_is_caught(plant, complaint, seen, monkeypatch):
-    X, y = rows(500, 5)
-    data = X, y, np.full(500, 0.5), seen
-    check_the_plan_is_followed(MODELS["linear"](), *data)
-    plant(monkeypatch)
-    with pytest.raises(AssertionError, match=complaint):
-        check_the_plan_is_followed(MODELS["linear"](), *data)
-
-
 RAW = X * (1.0, 30.0, 0.2, 5.0)
 FITS = {
     "columns and norm": (DPLogisticRegression(classes=[False, True], epsilon=4.0), BINARY, None),
@@ -231,7 +144,9 @@ FITS = {
 }
 
 
-def check_stages_keep_to_their_shares(kind):
+@pytest.mark.filterwarnings("ignore:.*(set aside|drown|Nearly all targets)")
+@pytest.mark.parametrize("kind", FITS)
+def test_stages_keep_to_their_order_and_shares(kind):
     """Releases are in the order of the stages, and none costs more than its share."""
     model, y, weights = FITS[kind]
     model.fit(RAW, y, sample_weight=weights)
@@ -249,33 +164,7 @@ def check_stages_keep_to_their_shares(kind):
         assert paid.get(stage.purpose, 0.0) <= stage.share * of * (1 + 1e-6), stage.purpose
         left -= paid.get(stage.purpose, 0.0)
     assert left >= -1e-6 * whole
-    return paid
-
-
-@pytest.mark.filterwarnings("ignore:.*(set aside|drown|Nearly all targets)")
-@pytest.mark.parametrize("kind", FITS)
-def test_stages_keep_to_their_order_and_shares(kind):
-    assert len(check_stages_keep_to_their_shares(kind)) > 2
-
-
-@pytest.mark.filterwarnings("ignore:.*(set aside|drown)")
-@pytest.mark.parametrize("stage", [DataNorm, ClassCounts])
-def test_a_stage_that_takes_more_than_its_share_is_caught(stage, monkeypatch):
-    honest = Budget.fraction
-
-    def twice(self, share):
-        return honest(self, 2 * share if share in (0.04, 0.02) else share)
-
-    run = stage.run
-
-    def bug(self, fit, oracle):
-        with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(Budget, "fraction", twice)
-            run(self, fit, oracle)
-
-    monkeypatch.setattr(stage, "run", bug)
-    with pytest.raises(AssertionError, match=stage.purpose):
-        check_stages_keep_to_their_shares("columns and norm")
+    assert len(paid) > 2
 
 
 def refused(call):

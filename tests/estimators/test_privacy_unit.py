@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 import sklearn
+from published_attributes import assert_same, published
 from sklearn.exceptions import UnsetMetadataPassedError
 from sklearn.pipeline import make_pipeline
 
@@ -21,9 +22,7 @@ from skdp import (
     DPSVMClassifier,
     PrivacyBudget,
 )
-from skdp.preprocessing import (
-    DPStandardScaler,
-)
+from skdp.preprocessing import DPStandardScaler
 from skdp.privacy.rows import Chunks
 from skdp.solvers import GD
 from skdp.testing import exact_fit, record_fit, replay_fit
@@ -66,10 +65,6 @@ def instead_of_one(X, y, labels, rows):
     return X, y, np.concatenate([labels[there], np.full(rows, 10_000)])
 
 
-def published(model):
-    return {name: value for name, value in vars(model).items() if name.endswith("_")}
-
-
 @every_model
 @pytest.mark.parametrize("rows", [1, 10, 1000])
 @pytest.mark.by_day(6)
@@ -86,14 +81,7 @@ def test_all_that_is_published_follows_from_answers_whatever_the_number_of_rows(
 
 
 def assert_same_of_people(model, first, packed, shown):
-    second = published(model)
-    assert first.keys() == second.keys()
-    for attribute, value in first.items():
-        if attribute == "inference_":
-            # Equal to nothing but itself.
-            assert pickle.dumps(second[attribute]) == pickle.dumps(value)
-        else:
-            np.testing.assert_array_equal(second[attribute], value, err_msg=attribute)
+    assert_same(first, model)
     assert (pickle.dumps(model), repr(model)) == (packed, shown)
     assert first["n_samples_seen_"] == first["plan_"].n_samples == PEOPLE
     assert first["privacy_unit_"] == "privacy_unit"

@@ -7,10 +7,7 @@ import numpy as np
 import pytest
 from models_of_few_rows import both, classifier, make_data, regressor
 
-from skdp import (
-    BudgetExceededError,
-    PrivacySpent,
-)
+from skdp import BudgetExceededError, PrivacySpent
 from skdp.privacy.rows import Chunks
 from skdp.solvers import GD, Solver
 

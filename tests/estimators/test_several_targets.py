@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from examples_of_streams import Still
 from sklearn.exceptions import DataConversionWarning
 from sklearn.linear_model import LinearRegression
 from sklearn.metrics import r2_score
@@ -16,7 +17,7 @@ from skdp import DPLassoRegressor, DPLinearRegression, DPLogisticRegression
 from skdp.privacy.accounting import gdp
 from skdp.privacy.rows import Chunks
 from skdp.problem.constraints import L2Ball
-from skdp.solvers import Solution, Solver, TrackedGD
+from skdp.solvers import TrackedGD
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.SeededNoiseWarning")
 
@@ -29,7 +30,6 @@ Y = X @ W.T + SHIFT + 0.1 * RNG.normal(size=(N, T))
 LOW, HIGH = SHIFT - 3.5, SHIFT + 3.5
 NAMES = ["first", "second", "third"]
 FRAME = pd.DataFrame(Y, columns=NAMES)
-FEW = 300
 
 
 def model(**parameters):
@@ -171,16 +171,6 @@ def test_models_travel_and_are_reported():
         fitted = quick(target_bounds=(-1, 1)).fit(X, y)
         np.testing.assert_allclose(fitted.to_sklearn().predict(X), fitted.predict(X))
         assert fitted.to_sklearn().predict(X).shape == y.shape
-
-
-class Still(Solver):
-    """Returns its start."""
-
-    def check(self, problem):
-        pass
-
-    def solve(self, problem, oracle, rng):
-        return Solution(problem.start(), 1)
 
 
 def test_a_warm_start_goes_on_from_the_coefficients_of_all_targets():

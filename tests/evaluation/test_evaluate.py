@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from evaluations_of_twins import Evaluating, apart, make_rows
-from models_that_misbehave import PANIC, Batch, Fixed, Panicking
+from models_that_misbehave import PANIC, Batch, Fixed, Numbers, Panicking, noting
 from object_graphs import planted_in
 from sklearn import metrics
 from sklearn.calibration import CalibratedClassifierCV
@@ -33,13 +33,6 @@ pytestmark = pytest.mark.filterwarnings("ignore::skdp.SeededNoiseWarning")
 PUBLIC = {"public_model": True, "pointwise": True}
 NOISELESS = {"epsilon": 1e8, "random_state": 0, **PUBLIC}
 GROUPED = {"groups": None, "group_values": [0, 1]}
-
-
-class Numbers:
-    """Predicts the first feature."""
-
-    def predict(self, X):
-        return np.asarray(X)[:, 0]
 
 
 class Classes:
@@ -417,19 +410,13 @@ def test_a_frame_whose_objects_cannot_be_copied_is_refused():
 def test_a_budget_is_charged_and_refuses_before_the_model_is_asked():
     X, y, _ = make_rows()
     asked = []
-
-    class Noting(Fixed):
-        def predict(self, X):
-            asked.append(len(X))
-            return super().predict(X)
-
     with PrivacyBudget(epsilon=1.0, delta=1e-5) as budget:
         skdp.evaluate(Fixed(), X, y, epsilon=0.8, metrics=["accuracy"], **PUBLIC)
         assert np.isclose(budget.spent.epsilon, 0.8)
         with pytest.raises(BudgetExceededError):
-            skdp.evaluate(Noting(), X, y, epsilon=0.8, metrics=["accuracy"], **PUBLIC)
+            skdp.evaluate(noting(Fixed, asked), X, y, epsilon=0.8, metrics=["accuracy"], **PUBLIC)
         with pytest.raises(ValueError, match="metrics"):
-            skdp.evaluate(Noting(), X, y, epsilon=0.1, metrics=["r2"], **PUBLIC)
+            skdp.evaluate(noting(Fixed, asked), X, y, epsilon=0.1, metrics=["r2"], **PUBLIC)
         assert np.isclose(budget.spent.epsilon, 0.8)
     assert asked == []
 
@@ -534,52 +521,47 @@ def test_malformed_parameters_are_refused_before_the_model_is_asked(change, mess
         assert budget.spent.epsilon == 0
 
 
+HUGE, TINY = {"target_bounds": (0, 1e200)}, {"target_bounds": (-1e-200, 1e-200)}
+BY_SIGN = {"groups": regression()[1] > 0, "group_values": [False, True], "metrics": "r2"}
+BOUNDED, UNIT = {"target_bounds": (-5, 5)}, "Change the unit"
+WITHOUT_ONE = np.where(regression()[1] > 2, np.nan, regression()[1])
+
+
 @pytest.mark.parametrize(
-    ("model", "rows", "message"),
+    ("model", "rows", "options", "message"),
     [
-        (object(), make_rows()[:2], "with predict"),
-        (LogisticRegression(), make_rows()[:2], "not fitted"),
-        (Fixed(), (np.ones((3, 2)), np.ones(2)), "got 3 and 2"),
-        (Fixed(), (np.ones((0, 2)), np.ones(0)), "got 0 and 0"),
-        (Fixed(), (5.0, np.ones(2)), "test rows and as many"),
-        (Fixed(), (np.ones((3, 2)), None), "test rows and as many"),
-        (LogisticRegression().fit(*make_rows()[:2]), (np.ones((9, 3)), np.ones(9)), "2 features"),
-        (LinearRegression().fit(*regression()), regression(), "target_bounds"),
-        (Numbers(), (np.ones((9, 2)), ["a"] * 9), "target_bounds"),
+        (object(), make_rows()[:2], {}, "with predict"),
+        (LogisticRegression(), make_rows()[:2], {}, "not fitted"),
+        (Fixed(), (np.ones((3, 2)), np.ones(2)), {}, "got 3 and 2"),
+        (Fixed(), (np.ones((0, 2)), np.ones(0)), {}, "got 0 and 0"),
+        (Fixed(), (5.0, np.ones(2)), {}, "test rows and as many"),
+        (Fixed(), (np.ones((3, 2)), None), {}, "test rows and as many"),
+        (
+            LogisticRegression().fit(*make_rows()[:2]),
+            (np.ones((9, 3)), np.ones(9)),
+            {},
+            "2 features",
+        ),
+        (LinearRegression().fit(*regression()), regression(), {}, "target_bounds"),
+        (Numbers(), (np.ones((9, 2)), ["a"] * 9), {}, "target_bounds"),
+        (Numbers(), regression(), HUGE, UNIT),
+        (Numbers(), regression(), TINY, UNIT),
+        (Numbers(), regression(), BOUNDED | {"residual_bound": 1e100}, UNIT),
+        (Numbers(), regression(), BOUNDED | {"residual_bound": 1e-100}, UNIT),
+        (
+            Numbers(),
+            regression(),
+            BOUNDED | BY_SIGN,
+            r"a regression, by groups, mean_squared_error, .*'r2'",
+        ),
+        (Numbers(), (regression()[0], WITHOUT_ONE), BOUNDED, "contains NaN"),
+        (Numbers(), (regression()[0], ["1.0"] * 400), BOUNDED, "numbers as targets"),
     ],
     ids=lambda value: value if isinstance(value, str) else type(value).__name__,
 )
-def test_malformed_data_are_refused(model, rows, message):
+def test_malformed_data_are_refused(model, rows, options, message):
     with pytest.raises((ValueError, TypeError), match=message):
-        skdp.evaluate(model, *rows, epsilon=2.0, **PUBLIC)
-
-
-@pytest.mark.parametrize(
-    "bounds",
-    [
-        {"target_bounds": (0, 1e200)},
-        {"target_bounds": (-1e-200, 1e-200)},
-        {"residual_bound": 1e100},
-        {"residual_bound": 1e-100},
-    ],
-    ids=str,
-)
-def test_bounds_whose_powers_are_no_numbers_are_refused(bounds):
-    options = {"epsilon": 2.0, "target_bounds": (-5, 5)} | PUBLIC | bounds
-    with pytest.raises(ValueError, match="Change the unit"):
-        skdp.evaluate(Numbers(), *regression(), **options)
-
-
-def test_r2_of_groups_and_targets_that_are_no_numbers_are_refused():
-    X, y = regression()
-    options = {"epsilon": 2.0, "target_bounds": (-5, 5), **PUBLIC}
-    with pytest.raises(ValueError, match=r"a regression, by groups, mean_squared_error, .*'r2'"):
-        skdp.evaluate(
-            Numbers(), X, y, groups=y > 0, group_values=[False, True], metrics="r2", **options
-        )
-    for wrong in (np.where(y > 2, np.nan, y), ["1.0"] * len(y)):
-        with pytest.raises(ValueError, match=r"numbers as targets|contains NaN"):
-            skdp.evaluate(Numbers(), X, wrong, **options)
+        skdp.evaluate(model, *rows, **{"epsilon": 2.0, **PUBLIC} | options)
 
 
 def test_a_summary_has_every_score_and_the_receipt():

@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 import pytest
+from models_that_misbehave import Fixed, Numbers
 from planted_bugs.kinds import groups_of_another_length_tell_no_number_of_rows
 
 import skdp
@@ -22,38 +23,18 @@ def people(seed=0):
     return X, (X[:, 0] + noise > 0).astype(int), labels
 
 
-class Sign:
-    """A model that is quick to ask about one row at a time."""
-
-    classes_ = np.array([0, 1])
-
-    def predict(self, X):
-        return (X[:, 0] > 0).astype(int)
-
-    def predict_proba(self, X):
-        ones = 1 / (1 + np.exp(-2 * X[:, 0]))
-        return np.stack([1 - ones, ones], axis=1)
-
-
-class Line:
-    """Likewise, of a regression."""
-
-    def predict(self, X):
-        return X[:, 0]
-
-
 def of_people(values, labels):
     return np.mean([values[labels == k].mean() for k in range(PEOPLE)])
 
 
 def evaluated(X, y, labels, fitted=None, **options):
     options = {"epsilon": 1e6, "delta": 1e-5, "public_model": True} | options
-    return skdp.evaluate(fitted or Sign(), X, y, privacy_unit=labels, **options)
+    return skdp.evaluate(fitted or Fixed(), X, y, privacy_unit=labels, **options)
 
 
 def test_scores_are_those_of_a_row_of_a_person_picked_at_random():
     X, y, labels = people()
-    fitted = Sign()
+    fitted = Fixed()
     right, loss = fitted.predict(X) == y, -np.log(fitted.predict_proba(X)[np.arange(len(y)), y])
     found = evaluated(X, y, labels, metrics=["accuracy", "log_loss"], classes=[0, 1])
     assert found.scores["accuracy"].value == pytest.approx(of_people(right, labels), abs=1e-3)
@@ -84,7 +65,7 @@ def test_intervals_hold_for_people_whose_rows_are_alike():
 def test_regressions_are_scored_by_people():
     X, _, labels = people()
     y = X[:, 0] + np.where(np.bincount(labels)[labels] == 20, 1.0, 0.0)
-    fitted = Line()
+    fitted = Numbers()
     expected = of_people((y - fitted.predict(X)) ** 2, labels)
     options = {"metrics": ["mean_squared_error"], "target_bounds": (-6.0, 6.0)}
     found = evaluated(X, y, labels, fitted, **options, residual_bound=6.0)
@@ -106,7 +87,7 @@ def test_one_total_of_a_model_and_its_evaluation():
 
 def test_malformed_targets_are_refused_without_saying_how_many_rows_there_are():
     X, y, labels = people()
-    regression = {"fitted": Line(), "target_bounds": (-1, 1)}
+    regression = {"fitted": Numbers(), "target_bounds": (-1, 1)}
     for wrong, options in ((y.astype(str), regression), (y[:, None][:, :0], {})):
         with pytest.raises(ValueError, match=r"need|required") as refused:
             evaluated(X, wrong, labels, **options)

@@ -16,12 +16,7 @@ from skdp import (
     DPLogisticRegression,
     DPSVMClassifier,
 )
-from skdp.preprocessing import (
-    BoundsScaler,
-    DPMinMaxScaler,
-    DPStandardScaler,
-    RowNormClipper,
-)
+from skdp.preprocessing import BoundsScaler, DPMinMaxScaler, DPStandardScaler, RowNormClipper
 from skdp.privacy import PrivateOracle
 from skdp.privacy.queries import GradientQuery
 from skdp.problem.losses import Logistic

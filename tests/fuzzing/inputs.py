@@ -7,12 +7,7 @@ import pandas as pd
 import scipy.sparse as sp
 from hypothesis import strategies as st
 
-from skdp import (
-    DPLassoRegressor,
-    DPLinearRegression,
-    DPLogisticRegression,
-    DPSVMClassifier,
-)
+from skdp import DPLassoRegressor, DPLinearRegression, DPLogisticRegression, DPSVMClassifier
 from skdp.preprocessing import (
     DPPCA,
     BoundsScaler,

@@ -1,11 +1,6 @@
 """What is fuzzed: one function for each kind of public entry point, each with its strategy."""
 
-from fuzzing.targets_of_accounts import (
-    accountant_cases,
-    check_accountant,
-    check_plan,
-    plan_cases,
-)
+from fuzzing.targets_of_accounts import accountant_cases, check_accountant, check_plan, plan_cases
 from fuzzing.targets_of_evaluations import check_evaluation, evaluation_cases
 from fuzzing.targets_of_fits import (
     bandit_cases,

@@ -14,50 +14,45 @@ X = np.random.default_rng(0).normal(size=(3000, 3)) / 3
 Y = (X[:, 0] > 0).astype(int)
 
 
+def logistic(**options):
+    return DPLogisticRegression(**{"data_norm": 2.0, "classes": [0, 1]} | options)
+
+
+LABELS, ROWS = np.arange(6) % 2, np.zeros((6, 2))
+C, SHARE = {"C": [1.0]}, {"score_share": 5e-324}
+
+
+def with_entry(entry):
+    return np.where(np.arange(12).reshape(6, 2) == 7, entry, 0.0)
+
+
 @pytest.mark.filterwarnings("error")
-@pytest.mark.parametrize("largest", [1e308, 2.0**70])
-def test_labels_that_are_no_whole_numbers_of_the_machine_are_refused_without_a_warning(largest):
-    y = np.where(np.arange(6) == 0, largest, 0.5)
-    search = DPRandomizedSearchCV(DPLogisticRegression(classes=[0, 1], data_norm=1.0), {"C": [1.0]})
-    with pytest.raises(ValueError, match="label"):
-        search.fit(np.zeros((6, 2)), y)
-    assert "privacy_spent_" not in vars(search)
-
-
 @pytest.mark.parametrize("kind", [DPGridSearchCV, DPRandomizedSearchCV])
-@pytest.mark.parametrize("values", [{"C": []}, [{"C": [1.0]}, {"C": []}]])
-def test_a_list_without_a_value_is_named(kind, values):
-    search = kind(DPLogisticRegression(classes=[0, 1], data_norm=1.0), values)
-    with pytest.raises(ValueError, match="C"):
-        search.fit(np.zeros((6, 2)), np.arange(6) % 2)
-
-
-@pytest.mark.parametrize("kind", [DPGridSearchCV, DPRandomizedSearchCV])
-def test_an_empty_list_of_spaces_is_refused(kind):
-    search = kind(DPLogisticRegression(classes=[0, 1], data_norm=1.0), [])
-    with pytest.raises(ValueError, match="something to choose from"):
-        search.fit(np.zeros((6, 2)), np.arange(6) % 2)
+@pytest.mark.parametrize(
+    ("space", "options", "rows", "y", "said"),
+    [
+        *((C, {}, ROWS, np.where(LABELS, 0.5, most), "label") for most in (1e308, 2.0**70)),
+        ({"C": []}, {}, ROWS, LABELS, "C"),
+        ([C, {"C": []}], {}, ROWS, LABELS, "C"),
+        ([], {}, ROWS, LABELS, "something to choose from"),
+        (C, SHARE, ROWS, LABELS, "score_share or weights in step_shares be larger"),
+        (C, {}, with_entry(np.nan), LABELS, "NaN"),
+        (C, {}, with_entry(np.inf), LABELS, "infinity"),
+        *(
+            (C, {}, *given, "got a scalar")
+            for scalar in (0.7391264158, np.array(0.7391264158), np.float64(0.7391264158))
+            for given in ((ROWS, scalar), (scalar, LABELS))
+        ),
+    ],
+)
+def test_what_no_search_can_use_is_refused_before_anything_is_spent(
+    kind, space, options, rows, y, said
+):
+    search = kind(logistic(solver="gd"), space, **options)
+    with pytest.raises(ValueError, match=said) as refused:
+        search.fit(rows, y)
+    assert "7391" not in str(refused.value)
     assert "privacy_spent_" not in vars(search)
-
-
-def test_a_budget_that_leaves_nothing_to_a_trial_is_refused_in_these_words():
-    search = DPRandomizedSearchCV(
-        DPLogisticRegression(classes=[0, 1], data_norm=1.0, solver="gd"),
-        {"C": [1.0]},
-        score_share=5e-324,
-    )
-    with pytest.raises(ValueError, match="score_share or weights in step_shares be larger"):
-        search.fit(np.zeros((6, 2)), np.arange(6) % 2)
-    assert "privacy_spent_" not in vars(search)
-
-
-@pytest.mark.parametrize("scalar", [0.7391264158, np.array(0.7391264158), np.float64(0.7391264158)])
-def test_a_number_in_place_of_rows_or_targets_is_refused_and_not_quoted(scalar):
-    search = DPGridSearchCV(DPLogisticRegression(classes=[0, 1], data_norm=1.0), {"C": [1.0]})
-    for X_given, y_given in ((np.zeros((4, 2)), scalar), (scalar, np.arange(4) % 2)):
-        with pytest.raises(ValueError, match="got a scalar") as refused:
-            search.fit(X_given, y_given)
-        assert "7391" not in str(refused.value)
 
 
 @pytest.mark.parametrize("kind", [DPGridSearchCV, DPRandomizedSearchCV])
@@ -68,21 +63,6 @@ def test_several_targets_are_refused_also_where_the_models_would_take_them(kind)
     with pytest.raises(ValueError, match="one target a row, in a vector, got a table of 2 columns"):
         search.fit(X, X[:, :2])
     assert "privacy_spent_" not in vars(search)
-
-
-@pytest.mark.parametrize("kind", [DPGridSearchCV, DPRandomizedSearchCV])
-@pytest.mark.parametrize(("entry", "said"), [(np.nan, "NaN"), (np.inf, "infinity")])
-def test_missing_and_infinite_entries_are_told_as_such(kind, entry, said):
-    X = np.zeros((6, 2))
-    X[3, 1] = entry
-    search = kind(DPLogisticRegression(classes=[0, 1], data_norm=1.0), {"C": [1.0]})
-    with pytest.raises(ValueError, match=said):
-        search.fit(X, np.arange(6) % 2)
-    assert "privacy_spent_" not in vars(search)
-
-
-def logistic(**options):
-    return DPLogisticRegression(**{"data_norm": 2.0, "classes": [0, 1]} | options)
 
 
 def test_a_refused_search_leaves_the_earlier_one_as_it_was():

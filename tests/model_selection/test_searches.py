@@ -25,7 +25,6 @@ N = 3000
 rng = np.random.default_rng(0)
 X = rng.normal(size=(N, 3)) / 3
 Y = (X[:, 0] + 0.1 * rng.normal(size=N) > 0).astype(int)
-REAL = X @ [1.0, -0.5, 0.0]
 LABELS = {"label": [0, 1]}
 
 

@@ -13,6 +13,7 @@ from dataclasses import replace
 from functools import partial
 from math import inf, isclose, sqrt
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -30,8 +31,10 @@ from budget_tasks import (
     share,
 )
 from estimators import test_without_noise
+from faults import test_interrupted
+from faults import test_interrupted_searches_and_bandits as interrupted_searches
+from known_noise import seeded
 from planted_bugs.bug import Bug, gives, patching, sets
-from planted_bugs.noise import seeded
 from privacy import test_budget, test_budget_of_streams, test_ledger, test_parts, test_site_accounts
 from privacy.queries import test_limits
 from recomputed_spend import recomputed
@@ -42,13 +45,7 @@ from tasks_for_solvers import TASKS
 from skdp import BudgetExceededError, DPContextualBandit, PrivacySpent, report
 from skdp.preprocessing import DPStandardScaler
 from skdp.privacy import Adjacency, PrivateOracle, gdp
-from skdp.privacy.accounting import (
-    ExponentialEvent,
-    GaussianEvent,
-    Ledger,
-    Part,
-    Spend,
-)
+from skdp.privacy.accounting import ExponentialEvent, GaussianEvent, Ledger, Part, Spend
 from skdp.problem import Problem, RowBounds
 from skdp.problem.losses import Logistic
 from skdp.reporting import (
@@ -377,6 +374,21 @@ def settles_when_done(honest, self, ledger):
         honest(self, ledger)
 
 
+OPENED = ParallelComposition.open
+
+
+def opens_when_settled(honest, self, ledger):
+    OPENED(self, test_interrupted.N, ledger)
+    honest(self, ledger)
+
+
+def publishes_its_receipt_in_the_end(honest, self, *planned):
+    receipt = vars(self).pop("privacy_spent_")
+    best = honest(self, *planned)
+    self.privacy_spent_ = receipt
+    return best
+
+
 def looks_for_earlier_calls(honest, model, session, rows):
     """What a stream did that was to notice passes over the same rows."""
     calls = vars(session).setdefault("calls", set())
@@ -451,6 +463,9 @@ BUGS = (
     Bug("a stream that goes on with the run of its fit", {"partial_fit.declared_disjoint": gives(True)}, a_fit_and_its_stream_are_two_runs),
     Bug("a child that goes on with the run of its parent", {"partial_fit.reservation_for": parents_run}, children_begin_runs_of_their_own),
     Bug("a failed fit off the receipt", {"ParallelComposition.settle": settles_when_done}, a_failed_fit_is_settled_at_what_it_spent),
+    Bug("a receipt that a fit writes when it is done", {"ParallelComposition.open": gives(None), "ParallelComposition.settle": opens_when_settled}, partial(test_interrupted.check_interrupted_fits, "linear"), "under-reported"),
+    Bug("a receipt that a search writes when it is done", {"DPGridSearchCV._best": publishes_its_receipt_in_the_end}, partial(interrupted_searches.check_interrupted_searches, "all points", 20), "no receipt"),
+    Bug("a cover that an interruption leaves behind", {"open_budgets.copy_context": gives(SimpleNamespace(run=lambda function: function()))}, interrupted_searches.test_fits_after_an_interrupted_trial_count_against_a_budget, "not in the store"),
     # Several models.
     Bug("fits of clones in workers that are lost", {"BudgetedEstimator.__sklearn_clone__": lambda _, self: CLONE(self)}, clones_in_workers_are_charged, "not charged", needs=FORKS),
     Bug("fits of pickles in workers that are lost", {"BudgetedEstimator.__getstate__": lambda _, self: BaseEstimator.__getstate__(self)}, clones_in_workers_are_charged, "not charged", needs=FORKS),

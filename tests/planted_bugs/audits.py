@@ -1,13 +1,16 @@
 """Bugs in estimators that the public ``audit`` has to refute."""
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
+from audit import test_queries as of_queries
 from planted_bugs.bug import Bug
 
 from skdp import DPContextualBandit, DPLinearRegression, DPLogisticRegression, PrivacySpent
 from skdp.audit import audit
 from skdp.bandit.policies import GDPolicy
+from skdp.privacy.queries import GradientQuery, SelectionQuery
 from skdp.solvers import FTRL, GD
 
 X, LABELS, TARGETS = np.tile([1.0, 0.0], (4, 1)), np.array([0, 1, 0, 1]), np.array([1.0, -1, 1, -1])
@@ -68,6 +71,12 @@ def less(share):
     }
 
 
+def of_smaller_scale(share):
+    return lambda honest, self, value, noise: honest(
+        replace(self, noise_scale=share * self.noise_scale), value, noise
+    )
+
+
 def leaking(honest, self, rows, y=None, *args, **options):
     honest(self, rows, y, *args, **options)
     self.coef_ = np.round(self.coef_, 3) + 1e-9 * float(np.sum(y))
@@ -84,7 +93,10 @@ ALL_FOR_EACH = {
     "Ledger.charge": lambda honest, self, event: self._whole.events.append(event),
     "Ledger.spent": lambda honest, self: PrivacySpent(self._epsilon, self._delta),
 }
+TOLD = of_queries.test_no_answer_tells_more_than_it_is_charged_for
 BUGS = (
+    # Choices at this epsilon tell little, however they are priced.
+    *(Bug(f"{share} of the noise (audit of a query, {kind.__name__})", {f"{mechanism}.randomize": of_smaller_scale(share)}, partial(TOLD, kind)) for mechanism, kind, share in (("GaussianMechanism", GradientQuery, 1 / 2), ("GumbelMechanism", SelectionQuery, 1 / 8))),
     Bug("half the noise (audit of a logistic regression)", less(0.5), partial(claims_are_not_refuted, "logistic"), "refuted"),
     Bug("half the noise (audit of a linear regression)", less(0.5), partial(claims_are_not_refuted, "linear"), "refuted", nightly=True),
     *(Bug(f"a tenth of the noise as the model shows it ({case})", less(0.1), partial(claims_are_not_refuted, case, sees="model", runs=100), "refuted", nightly=True) for case in ("logistic", "linear")),

@@ -9,16 +9,18 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from estimators import test_no_leaks as no_leaks
+from estimators import test_plan_of_a_fit as plans
 from estimators import test_replay
 from examples_of_estimators import BINARY, X, linear, logistic
-from planted_bugs.bug import Bug, after, gives, sets
+from planted_bugs.bug import Bug, after, gives, patching, sets
 from scikit_learn import test_warm_start as warm
 from scikit_learn.test_sparse_coefficients import test_predictions_are_those_of_the_dense_model
 from sklearn.base import BaseEstimator
 from test_messages import test_labels_of_two_kinds_are_not_quoted_by_scores
 
 from skdp import DPLinearRegression, DPLogisticRegression
-from skdp.estimators import Announcements, EarlierModel, TargetMean
+from skdp.estimators import Announcements, EarlierModel, Solve, TargetMean, TotalWeight
+from skdp.privacy.accounting import Budget, ZeroConcentratedDP
 from skdp.privacy.queries import GradientQuery
 from skdp.solvers import GD
 from skdp.testing import check_seed_stays_behind, record_fit, replay_fit
@@ -188,12 +190,43 @@ def in_another_shape(honest, self):
     return self
 
 
+def with_stages(change, told=True):
+    """A fit with each stage replaced, or left out where the change is None."""
+
+    def bug(honest, self, rows, plan, *rest, **options):
+        stages = tuple(stage for stage in map(change, plan.stages) if stage is not None)
+        honest(self, rows, replace(plan, stages=stages), *rest, **options)
+        self.plan_ = plan if told else self.plan_
+
+    return bug
+
+
+def by_another_solver(stage):
+    return replace(stage, solver=GD(steps=3)) if isinstance(stage, Solve) else stage
+
+
+def for_twice_its_share(honest, self, fit, oracle):
+    fraction = Budget.fraction
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Budget, "fraction", lambda budget, share: fraction(budget, 2 * share))
+        honest(self, fit, oracle)
+
+
 BALANCED = DPLogisticRegression(classes=[0, 1], class_weight="balanced", data_norm=9.0)
 FOLLOWS = partial(
     test_replay.test_replay_on_garbage_publishes_the_same,
     BALANCED,
     test_replay.many_labels,
 )
+FOLLOWED = partial(
+    patching,
+    plans.test_the_solver_is_chosen_before_rows_are_asked_and_runs,
+    plans.MODELS["linear"],
+    500,
+    5,
+    0.5,
+)
+SHARED = partial(plans.test_stages_keep_to_their_order_and_shares, "columns and norm")
 BUGS = (
     Bug("a seed in the pickle of a model", {"PrivateLinearModel.__getstate__": lambda _, self: BaseEstimator.__getstate__(self)}, seeds_stay_behind, "keeps its seed"),
     Bug("a seed in the pickle of a model under another name", {"PrivateLinearModel.__getstate__": lambda honest, self: honest(self) | {"_seed": self.random_state}}, seeds_stay_behind, "somewhere in the pickle"),
@@ -218,4 +251,11 @@ BUGS = (
     Bug("a model that keeps the mean of the rows", {"PrivateLinearModel._fit_part": keeps_the_mean}, partial(no_leaks.test_a_fitted_model_holds_no_row_no_statistic_no_noise_and_no_seed, no_leaks.MODELS["logistic"])),
     Bug("sparse rows that are written out", {"mapped.sparse_lengths": lambda _, block, row_map: np.linalg.norm(row_map.apply(block.written_out()), axis=1)}, sparse_rows_are_never_written_out, "written out"),
     Bug("errors that quote entries", {"reading._without_entries": lambda _, message, name, where: message}, partial(test_labels_of_two_kinds_are_not_quoted_by_scores, "logistic")),
+    # Plans.
+    Bug("a second choice of the solver, after rows were asked", {"TotalWeight.run": after(lambda this, fit, oracle: fit.model._plan(fit.n_samples, False, weighted=True))}, FOLLOWED, "after rows were asked"),
+    Bug("another solver than the plan says", {"PrivateLinearModel._fit_part": with_stages(by_another_solver)}, FOLLOWED, "another solver"),
+    Bug("another plan than the one beforehand", {"PrivateLinearModel._fit_part": with_stages(by_another_solver, told=False)}, FOLLOWED, "another plan"),
+    Bug("another ledger than the plan says", {"estimators_base.open_rows": lambda honest, rows, terms, noise: honest(rows, replace(terms, calculus=ZeroConcentratedDP()), noise)}, FOLLOWED, "another calculus"),
+    Bug("a total of weights that is planned and not asked for", {"PrivateLinearModel._fit_part": with_stages(lambda stage: None if isinstance(stage, TotalWeight) else stage)}, FOLLOWED, "total weight"),
+    *(Bug(f"a stage that takes twice its share ({stage})", {f"{stage}.run": for_twice_its_share}, SHARED, said) for stage, said in (("DataNorm", "length of the rows"), ("ClassCounts", "frequencies of the classes"))),
 )  # fmt: skip

@@ -15,27 +15,17 @@ from skdp.privacy.rows import DenseRows
 from skdp.problem import CountBounds, Problem, RowBounds
 from skdp.problem.losses import Loss, Poisson
 
-COEF = np.array([0.6, -0.4, 0.0])
-
-
-def claims(n=6000, seed=0, dispersion=0.0):
-    """Rows, rates and exposures of claims that vary more than Poisson's."""
-    rng = np.random.default_rng(seed)
-    X, exposure = rng.uniform(-1, 1, size=(n, 3)), rng.uniform(0.1, 1.0, size=n)
-    mean = 0.3 * exposure * np.exp(X @ COEF)
-    if dispersion:
-        mean = mean * rng.gamma(1 / dispersion, dispersion, size=n)
-    return X, rng.poisson(mean) / exposure, exposure
+COEF = counts.COEF
 
 
 def standard_errors_are_those_of_the_estimates():
     misses = []
     for seed in range(40):
-        X, rates, exposure = claims(seed=seed, dispersion=1.0)
+        X, events, exposure = counts.claims(6000, seed, dispersion=1.0)
         options = {"data_bounds": (-1, 1), "target_bounds": (0, 4), "solver": "one_step"}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            model = DPPoissonRegressor(epsilon=4.0, **options).fit(X, rates, exposure)
+            model = DPPoissonRegressor(epsilon=4.0, **options).fit(X, events / exposure, exposure)
         found = model.inference_
         misses.append((found.params[:3] - COEF) / found.bse[:3])
     square = np.nanmean(np.square(misses))

@@ -9,32 +9,17 @@ from types import MethodType
 
 import numpy as np
 from interruptions import PACKAGE
+from known_noise import Prepared, seeded
 from planted_bugs.bug import REPLACE_ONE, ZERO_OUT, Anew, Bug, Value, gives, times
-from planted_bugs.noise import Prepared, seeded
 from privacy import test_randomness, test_rounded_noise
 from privacy.arms import test_sessions
 from privacy.mechanisms import test_grid, test_gumbel, test_sites
 from privacy.mechanisms import test_prefix_sums as prefix_sums
 from scipy.special import ndtri
 
-from skdp.privacy import (
-    BITS,
-    Adjacency,
-    PrivateOracle,
-    SystemNoise,
-    randomness,
-    refined,
-)
+from skdp.privacy import BITS, Adjacency, PrivateOracle, SystemNoise, randomness, refined
 from skdp.privacy.accounting import ExponentialEvent, Ledger, Spend, ZeroConcentratedDP
-from skdp.privacy.mechanisms import (
-    BLT,
-    GaussianMechanism,
-    Toeplitz,
-    Tree,
-    blt,
-    noise_grid,
-    tree,
-)
+from skdp.privacy.mechanisms import BLT, GaussianMechanism, Toeplitz, Tree, blt, noise_grid, tree
 from skdp.privacy.rows import DenseRows
 from skdp.privacy.streams import StreamOpening, StreamPlan, StreamRequest, StreamSession
 from skdp.problem import Problem, RowBounds, TargetBounds

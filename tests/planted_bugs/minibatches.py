@@ -5,16 +5,13 @@ from functools import partial
 
 import numpy as np
 from definition_of_a_sampled_release import check_one_release
+from known_noise import seeded
 from planted_bugs.bug import REPLACE_ONE, ZERO_OUT, Anew, Bug, times
-from planted_bugs.noise import seeded
 from privacy import test_site_accounts, test_subsampling
 from privacy.mechanisms import test_sites
 
 from skdp.privacy import Adjacency, gdp
-from skdp.privacy.accounting import (
-    Spend,
-    subsampling,
-)
+from skdp.privacy.accounting import Spend, subsampling
 from skdp.privacy.mechanisms import SampledGaussian
 from skdp.privacy.queries import (
     GradientDifferenceQuery,
@@ -166,6 +163,6 @@ BUGS = (
     Bug("noise for the half of the bound on a row", {"SampledGradientQuery.sensitivity": times(0.5)}, the_noise_is_the_multiple_of_the_bound_on_a_row, "another noise"),
     Bug("levels of noise that are counted together", {"SubsampledGaussianDP.reserved": levels_together}, test_subsampling.test_levels_of_noise_are_reserves_of_their_own, "DID NOT RAISE", needs="dp_accounting"),
     Bug("levels of noise that sites may exceed", {"Ledger._record_at_sites": exceeds_what_was_reserved}, test_site_accounts.test_what_is_reserved_is_reserved_for_each_site, "DID NOT RAISE"),
-    Bug("a schedule that is priced by its last step", {"minibatches.noise_unit": priced_by_the_largest}, a_planned_schedule_leaves_room, "over the budget", needs="dp_accounting"),
+    Bug("a schedule that is priced by its last step", {"minibatch_noise.noise_unit": priced_by_the_largest}, a_planned_schedule_leaves_room, "over the budget", needs="dp_accounting"),
     Bug("what answers left unused of a reserve given back", {"Ledger.receipt": lambda honest, self, *, whole=False: honest(self)}, test_subsampling.test_a_whole_receipt_lists_all_levels),
 )  # fmt: skip

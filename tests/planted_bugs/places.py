@@ -9,6 +9,7 @@ import skdp
 _CALLED = {
     "numpy": "numpy",
     "solvers": "skdp.solvers",
+    "estimators_base": "skdp.estimators.base",
     "search_base": "skdp.model_selection.base",
     "search_trials": "skdp.model_selection.trials",
     "privatize_page": "skdp.privatization.privatize",

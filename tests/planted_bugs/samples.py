@@ -4,8 +4,8 @@ from functools import partial
 
 import numpy as np
 import pytest
+from known_noise import seeded
 from planted_bugs.bug import Bug, Value, gives, refused
-from planted_bugs.noise import seeded
 from privacy import test_public_sample
 
 from skdp import DPLogisticRegression

@@ -11,45 +11,32 @@ from tempfile import TemporaryDirectory
 import numpy as np
 import pytest
 from data import test_several_blocks
+from known_noise import Silence, seeded
 from planted_bugs.bug import Bug, Value, gives, sets
-from planted_bugs.noise import Silence, seeded
 from privacy.mechanisms import test_sites as noise_of_sites
 from remote import test_site
-from tasks_for_solvers import TASKS
+from tasks_for_solvers import TASKS, solve
 
 from skdp import DPLinearRegression
 from skdp.exceptions import BudgetExceededError
 from skdp.privacy import Adjacency
 from skdp.privacy.accounting import Ledger, Spend
 from skdp.privacy.queries import GradientQuery, SiteRequest
-from skdp.privacy.rows import (
-    ChunkedRows,
-    Chunks,
-    DenseRows,
-    Part,
-    Refusal,
-)
+from skdp.privacy.rows import ChunkedRows, Chunks, DenseRows, Part, Refusal
 from skdp.problem import Problem, RowBounds, Sites, TargetBounds
 from skdp.problem.losses import Logistic
 from skdp.solvers import DDA
-from skdp.testing import RecordingOracle, Transcript
-
-SENSITIVITY, DRAWS = 0.3, 20_000
 
 
 def each_site_is_charged_for_each_round(**options):
     """Within its budget, in every round in which its rows were asked."""
-    task, ledger, transcript = TASKS["logistic"], Ledger(1.0, 1e-5), Transcript()
-    noise = seeded()
-    oracle = RecordingOracle(task.rows(), ledger, Adjacency.REPLACE_ONE, noise, transcript)
+    task = TASKS["logistic"]
     try:
-        DDA(**options).solve(
-            task.problem, oracle.for_problem(task.problem), np.random.default_rng(0)
-        )
+        _, entries, ledger = solve(DDA(**options), task.problem, task.X, task.y)
     except BudgetExceededError as refusal:
         raise AssertionError("the plan of a run does not fit its budget") from refusal
     asked, paid, spent = Counter(), Counter(), Counter()
-    for _, public, _, _ in transcript.entries:
+    for _, public, _, _ in entries:
         asked.update(public[0].tolist())
     for event in ledger.receipt():
         paid[event.part.label] += event.count

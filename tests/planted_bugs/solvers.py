@@ -9,14 +9,14 @@ import numpy as np
 import test_every_event as of_events
 import test_every_solver
 from estimators import test_optimum, test_pure_epsilon
+from known_noise import seeded
 from planted_bugs.bug import Bug, Value, gives
-from planted_bugs.noise import seeded
 from privacy import test_perturbation
 from privacy.mechanisms import test_pure_slope
 from privacy.queries import test_perturbed_minimum as perturbed_minima
 from privacy.queries import test_pure_minimum as pure_minima
 from sklearn.linear_model import LogisticRegression
-from tasks_for_solvers import TASKS
+from tasks_for_solvers import TASKS, solve
 
 from skdp import DPLinearRegression, DPLogisticRegression
 from skdp.privacy import Adjacency, PrivateOracle
@@ -26,7 +26,6 @@ from skdp.privacy.accounting import (
     ObjectivePerturbationEvent,
     PerturbedGaussianDP,
     Spend,
-    ZeroConcentratedDP,
     perturbation,
 )
 from skdp.privacy.queries import perturbed_minimum
@@ -37,7 +36,7 @@ from skdp.problem.losses import HuberisedHinge, Logistic, Loss
 from skdp.problem.mirror_maps import Entropy
 from skdp.problem.penalties import ElasticNet
 from skdp.solvers import GD, AccMD, FrankWolfe
-from skdp.testing import RecordingOracle, Transcript, exact_fit
+from skdp.testing import exact_fit
 
 N, D = 50, 6
 REPLACE = Adjacency.REPLACE_ONE
@@ -88,14 +87,11 @@ def frank_wolfe_pays_for_every_choice_and_learns_an_index():
     """Each answer is on the receipt, the whole budget is used, and scores stay secret."""
     rng = np.random.default_rng(0)
     problem = Problem(Logistic(), 200, 3, RowBounds(1.0, 0.3), constraint=L1Ball(2.0))
-    ledger, transcript = Ledger(1.0, 1e-5, calculus=ZeroConcentratedDP()), Transcript()
-    rows = DenseRows(rng.normal(size=(200, 3)), rng.integers(0, 2, 200).astype(float))
-    oracle = RecordingOracle(rows, ledger, Adjacency.REPLACE_ONE, seeded(1), transcript)
-    solver = FrankWolfe(steps=7, noise="gumbel")
-    solution = solver.solve(problem, oracle.for_problem(problem), rng)
-    names = [name for name, *_ in transcript.entries]
+    X, y = rng.normal(size=(200, 3)), rng.integers(0, 2, 200).astype(float)
+    solution, entries, ledger = solve(FrankWolfe(steps=7, noise="gumbel"), problem, X, y, seed=1)
+    names = [name for name, *_ in entries]
     assert names == ["intercept_gradient", "vertex"] * solution.n_iter
-    chosen = [answer for name, _, _, answer in transcript.entries if name == "vertex"]
+    chosen = [answer for name, _, _, answer in entries if name == "vertex"]
     assert all(a.shape == (1,) and a.dtype.kind == "i" for a in chosen), "scores are published"
     charged = [event.query for event in ledger.receipt() for _ in range(event.count)]
     assert sorted(charged) == sorted(names), "an answer is not charged"

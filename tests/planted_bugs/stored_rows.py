@@ -16,6 +16,7 @@ from privacy.streams import test_stream_session as stream_session
 
 from skdp.privacy import Adjacency
 from skdp.privacy.rows import DenseRows
+from skdp.privacy.rows import threads as rows_threads
 from skdp.problem.losses import Logistic
 from skdp.testing import check_sensitivity
 
@@ -35,6 +36,11 @@ def without_a_floor(_, block, row_map):
     squares = block.squared_lengths(row_map.scale)
     squares = squares - 2 * block.along(row_map.scale * shift) + shift @ shift
     return np.sqrt(np.maximum(squares, 0.0))
+
+
+def second_block_first(honest, kernel, blocks, entries):
+    several = rows_threads.usable_threads() > 1 and isinstance(blocks, list)
+    return honest(kernel, blocks[1:] + blocks[:1] if several else blocks, entries)
 
 
 def dropped(honest, kernel, run):
@@ -68,6 +74,7 @@ BUGS = (
     Bug("scores that remember the block before", {"BoundedBlock.along": Anew(remembering)}, partial(stores.check_any_order, DenseRows, stores.BOUNDS["plain"])),
     Bug("scores by the place of a row", {"BoundedBlock.along": by_place}, subsampling.check_drawn_row),
     Bug("lengths of sparse rows without a floor", {"mapped.sparse_lengths": without_a_floor}, lengths_without_a_floor_are_long_enough, TOO_FAR),
+    Bug("sums in the order in which blocks are done", {"rows_base.total_over": second_block_first}, partial(patching, threads.check_bits_of_a_gradient), "not equal"),
     Bug("a run of rows that is left out", {"bounded_rows.row_runs": lambda honest, m: honest(m)[:1]}, partial(patching, threads.check_runs, "gradient"), "Not equal"),
     Bug("a run of rows that is dropped when it fails", {"threads._total_of_run": dropped}, partial(patching, threads.test_what_a_block_raises_in_a_thread_is_raised_by_the_query, 2, 2), "DID NOT RAISE"),
     Bug("kept norms that are rounded to the nearest", {"bounded_rows.rounded_up": rounded_to_the_nearest}, threads.test_what_is_kept_in_single_precision_errs_on_the_safe_side),

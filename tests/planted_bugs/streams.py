@@ -14,9 +14,9 @@ from estimators import test_partial_fit as calls
 from estimators import test_partial_fit_refusals as refusals
 from estimators import test_partial_fit_secrets as secrets
 from examples_of_streams import classifier
+from known_noise import Prepared, seeded
 from planted_bugs.bug import REPLACE_ONE, ZERO_OUT, Anew, Bug, Value, after, gives, sets
 from planted_bugs.mechanisms import less_gumbel
-from planted_bugs.noise import Prepared, seeded
 
 from skdp import DPLinearRegression, DPLogisticRegression, PrivacySpent, save_checkpoint
 from skdp.estimators import PrivateLinearModel, checkpoints, fit_history

@@ -41,7 +41,7 @@ def holds(check):
         for subject, bug in ROWS
     ],
 )
-@pytest.mark.by_day(60)
+@pytest.mark.by_day(70)
 def test_bug_is_caught(bug):
     if bug.needs:
         pytest.importorskip(bug.needs)

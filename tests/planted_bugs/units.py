@@ -19,17 +19,8 @@ from remote import test_site
 from skdp import DPContextualBandit, DPLogisticRegression
 from skdp.privacy import Adjacency
 from skdp.privacy.accounting import PerturbedGaussianDP, PureDP
-from skdp.privacy.queries import (
-    GradientQuery,
-)
-from skdp.privacy.rows import (
-    ChunkedRows,
-    Chunks,
-    DaskRows,
-    DenseRows,
-    PrivacyUnits,
-    RawBlock,
-)
+from skdp.privacy.queries import GradientQuery
+from skdp.privacy.rows import ChunkedRows, Chunks, DaskRows, DenseRows, PrivacyUnits, RawBlock
 from skdp.problem import Problem, RowBounds
 from skdp.problem.losses import Logistic
 from skdp.solvers import GD

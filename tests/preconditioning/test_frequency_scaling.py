@@ -9,15 +9,11 @@ from tasks_for_solvers import asked
 
 from skdp import DPLogisticRegression
 from skdp.estimators import choose_preconditioner
-from skdp.privacy import Adjacency, SeededNoise
-from skdp.privacy.accounting import Ledger
-from skdp.privacy.rows import SparseRows
 from skdp.problem import Problem, RowBounds
 from skdp.problem.constraints import L2Ball
 from skdp.problem.losses import Logistic, Softmax
 from skdp.problem.penalties import L1
 from skdp.solvers.preconditioning import FrequencyScaling, Whitening
-from skdp.testing import RecordingOracle, ReplayOracle, Transcript
 
 N, D = 400, 1200
 
@@ -60,31 +56,12 @@ def test_frequent_features_are_damped_and_the_others_are_left_alone():
     assert np.all(row_map.shift[row_map.scale == 1] == 0)
 
 
-def test_it_costs_its_share_and_nothing_else():
+def test_the_mean_is_all_that_is_asked_at_the_price_of_rows_without_negative_entries():
     _, ledger = prepare(problem())
     (event,) = ledger.receipt()
     assert event.query == "row_means"
     assert ledger.total / ledger.limit == pytest.approx(0.07)
-
-
-def test_the_mean_is_asked_at_the_price_of_rows_without_negative_entries():
-    _, ledger = prepare(problem())
-    (event,) = ledger.receipt()
     assert event.sensitivity == pytest.approx(np.sqrt(2) / N, rel=1e-4)
-
-
-def test_it_replays_without_rows():
-    task, transcript = problem(), Transcript()
-    ledgers = [Ledger(1.0, 1e-5) for _ in range(2)]
-    noise = SeededNoise(np.random.default_rng(0))
-    rows = SparseRows(text(), np.zeros(N))
-    recording = RecordingOracle(rows, ledgers[0], Adjacency.REPLACE_ONE, noise, transcript)
-    replay = ReplayOracle(ledgers[1], Adjacency.REPLACE_ONE, transcript)
-    public_rng = [np.random.default_rng(1) for _ in range(2)]
-    first = FrequencyScaling().prepare(task, recording.for_problem(task), public_rng[0])
-    second = FrequencyScaling().prepare(task, replay.for_problem(task), public_rng[1])
-    np.testing.assert_array_equal(first.bounds.row_map.scale, second.bounds.row_map.scale)
-    assert first.row_norm == second.row_norm
 
 
 def test_without_an_intercept_nothing_is_shifted():

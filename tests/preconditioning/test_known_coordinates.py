@@ -1,18 +1,20 @@
 """What an earlier part of a stream has released is used: start and coordinates."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from tasks_for_solvers import asked
+from tasks_for_solvers import asked, check_replay
 
 from skdp.problem import Problem, RowBounds, TargetBounds
 from skdp.problem.losses import Logistic, Softmax, Squared
 from skdp.problem.penalties import L2
+from skdp.solvers import Solution, Solver
 from skdp.solvers.preconditioning import (
     FrequencyScaling,
     IterativeWhitening,
+    Preconditioner,
     Whitening,
     WideWhitening,
 )
@@ -57,6 +59,26 @@ def test_a_model_and_its_ridge_stay_the_same_in_other_coordinates(preconditioner
         np.testing.assert_allclose(one, other, rtol=1e-7, atol=1e-9)
     coefficients = start[: conditioned.n_features]
     assert conditioned.penalty.value(coefficients) == pytest.approx(task.penalty.value(found[0]))
+
+
+@dataclass(frozen=True)
+class Preparing(Solver):
+    """Solves nothing: its answer is the map that a preconditioner finds."""
+
+    preconditioner: Preconditioner
+
+    def solve(self, problem, oracle, rng):
+        found = self.preconditioner.prepare(problem, oracle, rng).bounds.row_map
+        w = np.concatenate([found.jacobian().ravel(), found.shift, [found.norm]])
+        return Solution(w, found.n_features)
+
+
+@pytest.mark.parametrize(
+    "preconditioner", [*CONDITIONERS, WideWhitening(most_coordinates=3)], ids=repr
+)
+def test_coordinates_are_replayed_without_rows(preconditioner):
+    task = problem(Logistic(), 1.5)
+    check_replay(Preparing(preconditioner), task, X.copy(), (LABELS > 0).astype(float))
 
 
 def test_without_a_start_there_is_none_afterwards():

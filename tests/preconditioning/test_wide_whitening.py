@@ -17,7 +17,6 @@ from skdp.problem.losses import Softmax
 from skdp.problem.penalties import L2
 from skdp.solvers import GD, PreconditionedGD
 from skdp.solvers.preconditioning import Whitening, WideWhitening, whitened_mean_square
-from skdp.testing import record_fit, replay_fit
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.SeededNoiseWarning")
 
@@ -148,18 +147,6 @@ def test_a_model_in_a_sketch_is_linear_in_all_features(most):
     exact = LogisticRegression(C=100.0, max_iter=300).fit(X, y).score(X, y)
     assert fitted.score(X, y) > exact - (0.06 if most == D else 0.2)
     assert fitted.score(X, y) > 0.5
-
-
-@pytest.mark.parametrize("most", [D, 40])
-@pytest.mark.by_day(1)
-def test_replay_on_garbage_gives_the_same_model(most):
-    X, y = STEEP
-    first = model(precondition=WideWhitening(most_coordinates=most))
-    transcript = record_fit(first, X, y)
-    second = model(precondition=WideWhitening(most_coordinates=most))
-    replay_fit(second, np.full_like(X, 7.0), (y + 1) % K, transcript)
-    np.testing.assert_array_equal(first.coef_, second.coef_)
-    np.testing.assert_array_equal(first.intercept_, second.intercept_)
 
 
 @pytest.mark.nightly

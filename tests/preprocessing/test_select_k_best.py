@@ -4,6 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import scipy.sparse as sp
+from published_attributes import published
 from sklearn.base import clone
 from sklearn.feature_selection import f_classif, f_regression
 from sklearn.pipeline import make_pipeline
@@ -18,7 +19,6 @@ from skdp.testing import exact_fit
 
 pytestmark = pytest.mark.filterwarnings("ignore::skdp.SeededNoiseWarning")
 
-SEED = 1_234_567_891
 N, D, DELTA = 4000, 6, 1e-5
 BOUNDS = (-60.0, 60.0)
 # What y may be, by how a selector is told of it.
@@ -45,10 +45,6 @@ def make_table(kind, seed=0, n=N):
 
 def selector(kind, **options):
     return DPSelectKBest(**{"k": 2, "delta": DELTA, "bounds": BOUNDS} | KINDS[kind] | options)
-
-
-def published(fitted):
-    return {name: value for name, value in vars(fitted).items() if name.endswith("_")}
 
 
 @pytest.mark.parametrize("layout", [np.asarray, sp.csr_array])

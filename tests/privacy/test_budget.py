@@ -7,26 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from budget_tasks import (
-    DELTA,
-    EPSILON,
-    X,
-    Y,
-    budget,
-    charged,
-    folders,
-    model,
-    share,
-)
+from budget_tasks import DELTA, EPSILON, X, Y, budget, charged, folders, model, share
 from interruptions import Lines
 from sklearn.base import clone
 
-from skdp import (
-    BudgetExceededError,
-    DPContextualBandit,
-    DPLassoRegressor,
-    DPLogisticRegression,
-)
+from skdp import BudgetExceededError, DPContextualBandit, DPLassoRegressor, DPLogisticRegression
 from skdp.model_selection import DPRandomizedSearchCV
 from skdp.preprocessing import DPStandardScaler
 from skdp.privacy.accounting import gdp

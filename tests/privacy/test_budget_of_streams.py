@@ -2,23 +2,9 @@
 
 import numpy as np
 import pytest
-from budget_tasks import (
-    DELTA,
-    Untouchable,
-    X,
-    Y,
-    budget,
-    charged,
-    model,
-    share,
-)
+from budget_tasks import DELTA, Untouchable, X, Y, budget, charged, model, share
 
-from skdp import (
-    BudgetExceededError,
-    DPContextualBandit,
-    load_checkpoint,
-    save_checkpoint,
-)
+from skdp import BudgetExceededError, DPContextualBandit, load_checkpoint, save_checkpoint
 
 
 def calls():

@@ -6,11 +6,10 @@ from math import exp, inf, log, pi, sqrt
 import numpy as np
 import pytest
 from scipy.special import expit, logit, ndtr, ndtri
-from test_every_event import EXAMPLES
+from test_every_event import EXAMPLES, Unheard
 
 from skdp.privacy import Adjacency
 from skdp.privacy.accounting import (
-    Event,
     ExponentialEvent,
     GaussianEvent,
     ObjectivePerturbationEvent,
@@ -24,12 +23,6 @@ from skdp.reporting import CHOICE_AS_GAUSSIAN, gaussian_price, grouped, renyi
 ALL = [event for kind in EXAMPLES.values() for event in kind]
 every_event = pytest.mark.parametrize("event", ALL, ids=str)
 ORDERS = [1.01, 1.5, 2.0, 7.3, 64.0]
-
-
-class Unheard(Event):
-    """A kind of event that nobody has registered."""
-
-    mechanism = "unheard"
 
 
 def choice(eta, count=1):

@@ -23,7 +23,6 @@ from skdp.privacy.queries import (
 from skdp.privacy.rows import DenseRows
 from skdp.problem import Problem, RowBounds
 from skdp.problem.losses import Logistic, Squared
-from skdp.testing import check_pays_before_looking
 
 N, D = 40, 3
 PROBLEM = Problem(Logistic(), N, D, RowBounds(1.0, 1.0))
@@ -91,12 +90,6 @@ def setup(epsilon=1.0, adjacency=Adjacency.REPLACE_ONE, kind=DenseRows, noise=No
     ledger = Ledger(epsilon, 1e-5)
     oracle = PrivateOracle(rows(kind), ledger, adjacency, noise or SystemNoise())
     return SimpleNamespace(ledger=ledger, oracle=oracle, asked=oracle.for_problem(PROBLEM))
-
-
-@every_query
-@both_adjacencies
-def test_pays_what_was_allowed_before_looking(ask, query, adjacency):
-    check_pays_before_looking(ask, PROBLEM, adjacency)
 
 
 @every_query

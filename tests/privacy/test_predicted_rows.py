@@ -13,6 +13,7 @@ from models_that_misbehave import (
     Popping,
     Spoiling,
     Talking,
+    noting,
 )
 
 from skdp.exceptions import BudgetExceededError
@@ -131,14 +132,8 @@ def test_row_by_row_a_model_sees_no_other_row():
 
 def test_the_model_is_asked_once_and_not_before_the_charge():
     asked = []
-
-    class Noting(Fixed):
-        def predict(self, X):
-            asked.append(len(X))
-            return super().predict(X)
-
     X, y = make_rows()
-    rows, ledger = store(Noting(), X, y), Ledger(1.0, 1e-5)
+    rows, ledger = store(noting(Fixed, asked), X, y), Ledger(1.0, 1e-5)
     oracle = PrivateOracle(rows, ledger, Adjacency.REPLACE_ONE, SystemNoise())
     with pytest.raises(BudgetExceededError):
         oracle.outcome_counts("prediction", 2, spend=Spend(1.0))
@@ -238,15 +233,9 @@ def test_objects_in_rows_are_copied_for_every_call(laid):
 
 def test_a_row_that_was_alone_is_not_asked_about_twice():
     asked = []
-
-    class Noting(Panicking):
-        def predict(self, X):
-            asked.append(len(X))
-            return super().predict(X)
-
     X, y = (part[:5] for part in make_rows())
     X[2] = PANIC
-    assert np.isnan(predictions(Noting(), X, y, rows_at_a_time=1)[2]).sum() == 3
+    assert np.isnan(predictions(noting(Panicking, asked), X, y, rows_at_a_time=1)[2]).sum() == 3
     assert asked == [1] * 5
 
 

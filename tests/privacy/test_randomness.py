@@ -10,8 +10,10 @@ import weakref
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 
+import known_noise
 import numpy as np
 import pytest
+from scipy import stats
 from scipy.special import ndtr
 
 from skdp.exceptions import SeededNoiseWarning
@@ -43,6 +45,11 @@ def test_system_noise_is_standard_normal(size):
     check_noise(lambda: noise.normal(size), 1.0, repeats=repeats, false_alarm=FALSE_ALARM)
 
 
+@pytest.mark.parametrize("source", [SystemNoise(), known_noise.seeded(5)], ids=["system", "seeded"])
+def test_gumbel_noise_follows_its_law(source):
+    assert stats.kstest(source.gumbel(100_000), "gumbel_r").pvalue > FALSE_ALARM
+
+
 @pytest.mark.parametrize("actual", [0.9, 1.1])
 def test_the_same_check_rejects_a_scale_that_is_off_by_a_tenth(actual):
     noise = SystemNoise()
@@ -63,7 +70,7 @@ def test_the_false_alarm_rate_is_as_stated():
     assert 8 <= alarms <= 60
 
 
-def normals_of(monkeypatch, words, *, continued=2**63):
+def normals_of(monkeypatch, words, *, continued=2**63, of=randomness._drawn_of):
     """Normals of given words; ``continued`` are the words that continue those close to zero."""
 
     def urandom(size):
@@ -71,14 +78,21 @@ def normals_of(monkeypatch, words, *, continued=2**63):
         return np.full(size // 8, continued, dtype=np.uint64).tobytes()
 
     monkeypatch.setattr(os, "urandom", urandom)
-    return randomness._drawn_of(np.array(words, dtype=np.uint64))[0].view(np.float64)
+    return np.atleast_2d(of(np.array(words, dtype=np.uint64)))[0].view(np.float64)
+
+
+def gumbels_of(monkeypatch, words, continued):
+    return normals_of(monkeypatch, words, continued=continued, of=randomness._gumbels_of)
 
 
 @pytest.mark.parametrize("continued", [0, 1, 2**63, 2**64 - 1])
 @pytest.mark.parametrize("word", [0, 1, 2, 3, 2**53, 2**63 - 1, 2**63, 2**64 - 2, 2**64 - 1])
-def test_extreme_words_give_finite_normals_other_than_zero(monkeypatch, word, continued):
+def test_extreme_words_give_finite_numbers_and_normals_other_than_zero(
+    monkeypatch, word, continued
+):
     z = normals_of(monkeypatch, [word], continued=continued)
     assert 0 < np.abs(z) < 13.5
+    assert -4.51 < gumbels_of(monkeypatch, [word], continued) < 89.5
 
 
 def test_words_that_differ_in_the_last_bit_give_opposite_normals(monkeypatch):
@@ -107,29 +121,43 @@ def test_magnitudes_fall_with_the_word_and_leave_no_gap(monkeypatch, power):
 
 @pytest.mark.parametrize("continued", [0, 2**62, 2**63, 2**64 - 1])
 def test_a_word_is_the_share_of_larger_magnitudes(monkeypatch, continued):
-    """The normal law, far into the tails, where samples do not reach."""
+    """The laws, far into the tails, where samples do not reach."""
     leading = np.array([1, 7, 2**20, 2**43, 2**51, 2**52, 3 * 2**55, 2**62, 2**63 - 2**50])
     share = leading.astype(float) + np.where(leading < 2**52, continued / 2**64, 0.0)
     z = magnitudes(monkeypatch, leading, continued)
     np.testing.assert_allclose(2 * ndtr(-z), share / 2.0**63, rtol=1e-13)
+    words = 2 * leading.astype(np.uint64)
+    below, above = (gumbels_of(monkeypatch, words + np.uint64(k), continued) for k in (0, 1))
+    # P(G < g) = exp(-exp(-g)), P(G > g) = 1 - exp(-exp(-g)).
+    np.testing.assert_allclose(np.exp(-np.exp(-below)), share / 2.0**64, rtol=1e-12)
+    np.testing.assert_allclose(-np.expm1(-np.exp(-above)), share / 2.0**64, rtol=1e-12)
 
 
-@pytest.mark.parametrize("far", [2.0, 5.0, 6.5, 8.5])
-def test_tails_are_resolved_to_double_precision(monkeypatch, far):
-    """Continuations tell apart normals that share their first word."""
-    leading = int(2 * ndtr(-far) * 2.0**63)
-    fine = [magnitudes(monkeypatch, [leading], c) for c in range(0, 2**64, 2**58)]
-    coarse = magnitudes(monkeypatch, [leading], 0) - magnitudes(monkeypatch, [leading + 1], 0)
+def gumbels_above(monkeypatch, leading, continued):
+    return gumbels_of(monkeypatch, [2 * k + 1 for k in leading], continued)
+
+
+@pytest.mark.parametrize(
+    ("numbers", "leading", "far"),
+    [
+        *((magnitudes, int(2 * ndtr(-far) * 2.0**63), far) for far in (2.0, 5.0, 6.5, 8.5)),
+        *((gumbels_above, int(np.exp(-far) * 2.0**64), far) for far in (5.0, 20.0, 40.0)),
+    ],
+)
+def test_tails_are_resolved_to_double_precision(monkeypatch, numbers, leading, far):
+    """Continuations tell apart numbers that share their first word."""
+    fine = [numbers(monkeypatch, [leading], c) for c in range(0, 2**64, 2**58)]
+    coarse = numbers(monkeypatch, [leading], 0) - numbers(monkeypatch, [leading + 1], 0)
     steps = np.abs(np.diff(np.concatenate(fine)))
-    assert steps.max() <= max(coarse / 32, 8 * np.spacing(far))
+    assert steps.max() <= max(float(coarse[0]) / 32, 8 * np.spacing(far))
 
 
-def test_all_words_come_from_the_operating_system(monkeypatch):
+@pytest.mark.parametrize(("draw", "words"), [(SystemNoise.normal, WORDS), (SystemNoise.gumbel, 10)])
+def test_all_words_come_from_the_operating_system(monkeypatch, draw, words):
     drawn = []
     monkeypatch.setattr(os, "urandom", lambda size: drawn.append(size) or b"\x55" * size)
-    z = SystemNoise().normal(10)
-    assert drawn == [8 * WORDS]
-    assert np.unique(z).size == 1
+    assert np.unique(draw(SystemNoise(), 10)).size == 1
+    assert drawn == [8 * words]
 
 
 def test_small_words_are_continued_with_fresh_ones(monkeypatch):

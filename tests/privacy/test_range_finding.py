@@ -4,33 +4,19 @@ import warnings
 
 import numpy as np
 import pytest
+from known_noise import seeded
 
 from skdp import DPLinearRegression
-from skdp.estimators import (
-    private_data_norm,
-    private_target_bounds,
-    unseen_targets,
-)
-from skdp.privacy import Adjacency, PrivateOracle, SeededNoise
+from skdp.estimators import private_data_norm, private_target_bounds, unseen_targets
+from skdp.privacy import Adjacency, PrivateOracle
 from skdp.privacy.accounting import Budget, Ledger
 from skdp.privacy.rows import DenseRows
 from skdp.solvers import GD, Blocks
-from skdp.testing import (
-    RecordingOracle,
-    ReplayOracle,
-    Transcript,
-    check_parts,
-    record,
-    replay,
-)
+from skdp.testing import RecordingOracle, ReplayOracle, Transcript, check_parts, record, replay
 
 SHARE = 0.04
 STEP = 4 ** (1 / 12)
 SEEDS = range(8)
-
-
-def seeded(seed):
-    return SeededNoise(np.random.default_rng(seed))
 
 
 def norm_of(X, seed=0, epsilon=1.0, adjacency=Adjacency.REPLACE_ONE):

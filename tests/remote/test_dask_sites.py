@@ -28,12 +28,7 @@ from sites_on_workers import (  # noqa: E402
     together,
 )
 
-from skdp import (  # noqa: E402
-    DPLassoRegressor,
-    DPLinearRegression,
-    DPLogisticRegression,
-    PrivacyBudget,
-)
+from skdp import DPLassoRegressor, DPLinearRegression, DPLogisticRegression, PrivacyBudget  # noqa: E402
 from skdp.exceptions import BudgetExceededError  # noqa: E402
 from skdp.federated import DaskSites  # noqa: E402
 from skdp.privacy import oracle_factory  # noqa: E402

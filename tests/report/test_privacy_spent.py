@@ -14,12 +14,7 @@ from sklearn.linear_model import Ridge
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.multioutput import MultiOutputRegressor
 from sklearn.pipeline import FeatureUnion, make_pipeline, make_union
-from sklearn.preprocessing import (
-    FunctionTransformer,
-    Normalizer,
-    OneHotEncoder,
-    StandardScaler,
-)
+from sklearn.preprocessing import FunctionTransformer, Normalizer, OneHotEncoder, StandardScaler
 
 from skdp import DPLinearRegression, PrivacyLeakWarning, plan, privacy_spent, privatize
 from skdp.model_selection import DPRandomizedSearchCV

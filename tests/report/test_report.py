@@ -502,9 +502,10 @@ def test_a_ledger_is_a_tuple_that_prints_as_a_table():
     [None, X, "model", [None], DPLogisticRegression],
     ids=["None", "rows", "text", "list", "class"],
 )
-def test_what_is_no_model_gets_no_report(subject):
-    with pytest.raises(TypeError, match="report needs a fitted model"):
-        report(subject)
+def test_what_is_no_model_gets_no_report_and_no_total(subject):
+    for ask in (report, privacy_spent):
+        with pytest.raises(TypeError, match=f"^{ask.__name__} needs a fitted model"):
+            ask(subject)
 
 
 # Fields of the registry's schema, and which of them it requires.

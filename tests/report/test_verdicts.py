@@ -16,28 +16,15 @@ import sklearn
 from examples_of_steps import FREE_STEPS, VECTORIZERS, instance_of, public, usual_step
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
-from sklearn.ensemble import (
-    VotingClassifier,
-    VotingRegressor,
-)
+from sklearn.ensemble import VotingClassifier, VotingRegressor
 from sklearn.feature_extraction import FeatureHasher
-from sklearn.feature_extraction.text import (
-    HashingVectorizer,
-)
+from sklearn.feature_extraction.text import HashingVectorizer
 from sklearn.frozen import FrozenEstimator
 from sklearn.impute import SimpleImputer
 from sklearn.multiclass import OneVsRestClassifier
-from sklearn.multioutput import (
-    MultiOutputClassifier,
-    MultiOutputRegressor,
-)
+from sklearn.multioutput import MultiOutputClassifier, MultiOutputRegressor
 from sklearn.pipeline import Pipeline, make_pipeline, make_union
-from sklearn.preprocessing import (
-    FunctionTransformer,
-    Normalizer,
-    OneHotEncoder,
-    OrdinalEncoder,
-)
+from sklearn.preprocessing import FunctionTransformer, Normalizer, OneHotEncoder, OrdinalEncoder
 
 import skdp
 from skdp import DPLinearRegression, DPLogisticRegression, PrivacyBudget, PrivacyLeakWarning

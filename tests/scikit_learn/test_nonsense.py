@@ -5,10 +5,7 @@ import pandas as pd
 import pytest
 from sklearn.model_selection import cross_val_predict
 
-from skdp import (
-    DPContextualBandit,
-    DPLogisticRegression,
-)
+from skdp import DPContextualBandit, DPLogisticRegression
 from skdp.model_selection import DPGridSearchCV
 
 RNG = np.random.default_rng(0)

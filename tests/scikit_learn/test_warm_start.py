@@ -4,17 +4,7 @@ import copy
 
 import numpy as np
 import pytest
-from examples_of_estimators import (
-    BINARY,
-    MODELS,
-    REAL,
-    SEVERAL,
-    D,
-    X,
-    linear,
-    logistic,
-    target_of,
-)
+from examples_of_estimators import BINARY, MODELS, REAL, SEVERAL, D, X, linear, logistic, target_of
 from sklearn.linear_model import LogisticRegression
 
 from skdp import DPLinearRegression

@@ -12,13 +12,11 @@ from sklearn.svm import LinearSVC
 from tasks_for_solvers import TASKS, D, N, check_replay
 from tasks_for_solvers import solve as solved
 
-from skdp.privacy import Adjacency, SeededNoise
-from skdp.privacy.accounting import Ledger, gdp
+from skdp.privacy.accounting import gdp
 from skdp.problem import Problem, RowBounds, Sites
 from skdp.problem.losses import Hinge, Logistic
 from skdp.problem.penalties import L1, L2
 from skdp.solvers import DDA, GD
-from skdp.testing import RecordingOracle, Transcript
 
 DELTA = 1e-5
 TASK = TASKS["logistic"]
@@ -40,20 +38,10 @@ VARIANTS = {
 every_variant = pytest.mark.parametrize("solver", VARIANTS.values(), ids=VARIANTS)
 
 
-def opened(solver, epsilon, problem):
-    calculus = solver.calculus_for(problem, epsilon, DELTA, Adjacency.REPLACE_ONE)
-    return Ledger(epsilon, DELTA, calculus=calculus)
-
-
 @cache
-def record(solver, task=TASK, epsilon=1.0, problem=None, seed=0):
-    """Solution, ledger and transcript of a run."""
-    problem = task.problem if problem is None else problem
-    ledger, transcript = opened(solver, epsilon, problem), Transcript()
-    noise = SeededNoise(np.random.default_rng(seed))
-    oracle = RecordingOracle(task.rows(), ledger, Adjacency.REPLACE_ONE, noise, transcript)
-    solution = solver.solve(problem, oracle.for_problem(problem), np.random.default_rng(7))
-    return solution, ledger, transcript
+def record(solver, seed=0):
+    """Solution, all that was asked, and the ledger of a run."""
+    return solved(solver, TASK.problem, TASK.X, TASK.y, seed=seed, public_seed=7)
 
 
 def solve(solver, problem, X, y, epsilon=1e12, seed=1):
@@ -70,9 +58,9 @@ def test_replays_over_sites_without_rows(solver):
 @every_variant
 @pytest.mark.by_day(7)
 def test_each_site_pays_for_each_round_in_which_it_is_active(solver):
-    _, ledger, transcript = record(solver)
+    _, entries, ledger = record(solver)
     rounds, paid = Counter(), Counter()
-    for _, public, _, _ in transcript.entries:
+    for _, public, _, _ in entries:
         rounds.update(public[0].tolist())
     for event in ledger.receipt():
         paid[event.part.label] += event.count
@@ -82,7 +70,7 @@ def test_each_site_pays_for_each_round_in_which_it_is_active(solver):
 
 @pytest.mark.parametrize("solver", [DDA(), DDA(activation=0.5, schedule="random"), DDA(n_nodes=7)])
 def test_noise_of_a_full_local_batch_is_exact(solver):
-    _, ledger, _ = record(solver)
+    _, _, ledger = record(solver)
     m = solver.n_nodes or 10
     mu = gdp.mu(1.0, DELTA)
     for event in ledger.receipt():
@@ -92,7 +80,7 @@ def test_noise_of_a_full_local_batch_is_exact(solver):
 
 
 def test_the_spend_of_the_worst_site_is_that_of_all():
-    _, ledger, _ = record(DDA(activation=0.5, schedule="random", noise="secure_sum"))
+    _, _, ledger = record(DDA(activation=0.5, schedule="random", noise="secure_sum"))
     by_site = {}
     for event in ledger.receipt():
         price = event.count * (event.sensitivity / event.noise_scale) ** 2
@@ -106,7 +94,7 @@ def test_idle_rounds_do_not_amplify():
     # The same number of active rounds, with many idle ones in between or none.
     for activation, rounds in ((1.0, 20), (0.1, 200)):
         solver = DDA(rounds=rounds, activation=activation)
-        (event, *_) = record(solver)[1].receipt()
+        (event, *_) = record(solver)[2].receipt()
         assert event.count == 20
         mu = (event.sensitivity / event.noise_scale) * sqrt(20)
         assert mu == pytest.approx(gdp.mu(1.0, DELTA))
@@ -115,11 +103,11 @@ def test_idle_rounds_do_not_amplify():
 @every_variant
 def test_what_is_published_is_noisy(solver):
     """Answers differ from exact ones by noise of the size on the receipt, in every entry."""
-    _, ledger, transcript = record(solver)
-    _, _, again = record(solver, seed=1)
+    _, entries, ledger = record(solver)
+    _, again, _ = record(solver, seed=1)
     events = {event.part.label: event for event in ledger.receipt()}
     # The first query of both runs is the same, so that the exact answer cancels.
-    first, second = transcript.entries[0], again.entries[0]
+    first, second = entries[0], again[0]
     difference = first[3] - second[3]
     assert np.all(difference != 0)
     event = events[int(first[1][0][0])]
@@ -190,9 +178,7 @@ def test_constants_of_the_paper():
     assert (ridge.activation, lasso.activation) == (0.1, 0.2)
     for solver in (ridge, lasso):
         assert (solver.schedule, solver.momentum, solver.average) == ("edges", 0.0, 1.0)
-        active = {
-            len(entry[1][0]) for entry in record(replace(solver, n_nodes=20, rounds=60))[2].entries
-        }
+        active = {len(entry[1][0]) for entry in record(replace(solver, n_nodes=20, rounds=60))[1]}
         assert active <= ({2} if solver is ridge else {3, 4})
 
 
@@ -226,8 +212,8 @@ def test_first_steps_by_hand():
 
 def test_rounds_without_enough_survivors_are_void():
     solver = DDA(n_nodes=4, noise="pairwise", dropout=0.6, rounds=300)
-    solution, ledger, transcript = record(solver)
-    sizes = [len(entry[1][0]) for entry in transcript.entries]
+    solution, entries, ledger = record(solver)
+    sizes = [len(entry[1][0]) for entry in entries]
     assert min(sizes) == 3
     assert solution.n_iter == len(sizes) < 300
     # Fewer survivors share fewer masks, so each adds more noise of its own.

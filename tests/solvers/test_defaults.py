@@ -31,7 +31,7 @@ NOT_TUNED = {
     "solvers/dda.py": {"_N_NODES"},  # a default parameter
     "solvers/descent.py": {"_MOST_COUNTED"},  # time of a product
     # What sampling has to save to be worth its proof; precision of a search.
-    "solvers/minibatches.py": {"_LEAST_MULTIPLIER", "_LEVELS", "_WIDEST", "_FOUND", "_STEP"},
+    "solvers/minibatch_noise.py": {"_LEAST_MULTIPLIER", "_LEVELS", "_WIDEST", "_FOUND", "_STEP"},
     "solvers/one_step.py": {"_LEAST_MEAN", "_MOST_ROWS"},  # degenerate bounds; size
     "solvers/preconditioning/iterative_whitening.py": {"_LONGER"},  # rounding
     "solvers/preconditioning/target_mean.py": {"_NONE", "_RATES"},  # underflow of exp

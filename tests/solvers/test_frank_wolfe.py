@@ -8,13 +8,12 @@ import pytest
 from sklearn.base import clone
 from sklearn.linear_model import Lasso
 from sklearn.preprocessing import normalize
-from tasks_for_solvers import TASKS, D, check_replay
+from tasks_for_solvers import TASKS, D, asked, check_replay, solve
 
 from skdp import DPLassoRegressor, DPLinearRegression, DPLogisticRegression, DPSVMClassifier
-from skdp.privacy import Adjacency, PrivateOracle, SeededNoise
+from skdp.privacy import Adjacency
 from skdp.privacy.accounting import GaussianDP, Ledger, Spend, ZeroConcentratedDP
 from skdp.privacy.queries import VertexQuery
-from skdp.privacy.rows import DenseRows
 from skdp.problem import Problem, RowBounds, TargetBounds
 from skdp.problem.constraints import (
     Box,
@@ -28,22 +27,10 @@ from skdp.problem.constraints import (
 from skdp.problem.losses import Logistic, Squared
 from skdp.problem.penalties import L1, L2, ElasticNet
 from skdp.solvers import GD, FrankWolfe, axis_vertices_of, in_default_ball, steps_for
-from skdp.testing import RecordingOracle, Transcript
 
 SETS = [L1Ball(3.0), Simplex(2.0), L2Ball(2.0), LpBall(2.0, 1.5), Box(-1.0, 0.5)]
 every_set = pytest.mark.parametrize("constraint", SETS, ids=str)
 BOTH = ["gumbel", "gaussian"]
-
-
-def run(solver, problem, rows, epsilon=1.0):
-    """Solution, ledger and transcript."""
-    solver.check(problem)
-    calculus = solver.calculus_for(problem, epsilon, 1e-5, Adjacency.REPLACE_ONE)
-    ledger, transcript = Ledger(epsilon, 1e-5, calculus=calculus), Transcript()
-    noise = SeededNoise(np.random.default_rng(0))
-    oracle = RecordingOracle(rows, ledger, Adjacency.REPLACE_ONE, noise, transcript)
-    solution = solver.solve(problem, oracle.for_problem(problem), np.random.default_rng(7))
-    return solution, ledger, transcript
 
 
 def task(name, **changes):
@@ -57,7 +44,7 @@ def least(name, constraint, penalty=None):
     penalty = {} if penalty is None else {"penalty": penalty}
     given = task(name, constraint=constraint, **penalty)
     solver = GD(steps=2000, total_step_size=20_000.0, clip=4.0, momentum=0.9, average=0.05)
-    return given.objective(run(solver, given.problem, given.rows(), 1e12)[0].w)
+    return given.objective(solve(solver, given.problem, given.X, given.y, 1e12)[0].w)
 
 
 @pytest.mark.parametrize("noise", BOTH)
@@ -70,8 +57,7 @@ def test_without_noise_it_reaches_the_optimum_of_projected_descent(name, constra
         pytest.skip("no vertices to choose from; the other noise is the only one")
     clip = 2.0 if name != "squared" else 4.0
     solver = FrankWolfe(steps=600, clip=clip, entry=1.0, noise=noise)
-    rows = given.rows()
-    found, *_ = run(solver, given.problem, rows, 1e9)
+    found, *_ = solve(solver, given.problem, given.X, given.y, 1e9)
     assert constraint.contains(found.w[:D])
     assert given.objective(found.w) - least(name, constraint) <= 1e-2
 
@@ -82,7 +68,7 @@ def test_the_gap_falls_with_the_number_of_steps(noise):
     gaps = []
     for steps in (20, 100, 500):
         solver = FrankWolfe(steps=steps, clip=1.0, entry=1.0, noise=noise)
-        gaps.append(given.objective(run(solver, given.problem, given.rows(), 1e9)[0].w))
+        gaps.append(given.objective(solve(solver, given.problem, given.X, given.y, 1e9)[0].w))
     gaps = np.array(gaps) - least("logistic", L1Ball(3.0))
     assert gaps[0] > 2 * gaps[1] > 4 * gaps[2] > 0
 
@@ -112,7 +98,7 @@ def test_a_lasso_is_solved_in_the_ball_that_holds_its_solution(positive, noise):
     )
     assert np.abs(exact.coef_).sum() <= axis_vertices_of(problem).radius
     solver = FrankWolfe(steps=2000, clip=2.0, entry=1.0, noise=noise)
-    w = run(solver, problem, DenseRows(X, y), 1e9)[0].w
+    w = solve(solver, problem, X, y, 1e9)[0].w
 
     def objective(coef, intercept):
         return np.mean((X @ coef + intercept - y) ** 2) / 2 + alpha * np.abs(coef).sum()
@@ -139,7 +125,7 @@ def test_the_radius_of_a_lasso_holds_for_any_targets_within_bounds():
 def test_penalties_are_part_of_what_is_minimised(penalty, noise):
     given = task("logistic, net", constraint=L1Ball(3.0), penalty=penalty)
     solver = FrankWolfe(steps=1500, clip=1.0, entry=1.0, noise=noise)
-    found, *_ = run(solver, given.problem, given.rows(), 1e9)
+    found, *_ = solve(solver, given.problem, given.X, given.y, 1e9)
     best = least("logistic, net", L1Ball(3.0), penalty)
     assert given.objective(found.w) - best <= 2e-3
 
@@ -149,22 +135,22 @@ def test_penalties_are_part_of_what_is_minimised(penalty, noise):
 def test_choices_replay_without_rows_and_spend_the_budget(name, constraint):
     given, solver = task(name, constraint=constraint), FrankWolfe(noise="gumbel")
     check_replay(solver, given.problem, given.X, given.y)
-    _, ledger, _ = run(solver, given.problem, given.rows())
+    _, _, ledger = solve(solver, given.problem, given.X, given.y)
     assert 0.999 * ledger.limit <= ledger.total <= ledger.limit
 
 
 def test_the_intercept_costs_nothing_where_there_is_none():
     given = task("logistic", constraint=L1Ball(3.0), bounds=RowBounds(1.0))
-    _, _, transcript = run(FrankWolfe(noise="gumbel"), given.problem, given.rows())
-    assert {name for name, *_ in transcript.entries} == {"vertex"}
+    _, entries, _ = solve(FrankWolfe(noise="gumbel"), given.problem, given.X, given.y)
+    assert {name for name, *_ in entries} == {"vertex"}
 
 
 def test_w_has_no_more_entries_than_steps():
     rng = np.random.default_rng(2)
     X = rng.normal(size=(200, 500))
     problem = Problem(Logistic(), 200, 500, RowBounds(1.0, 0.3), constraint=L1Ball(10.0))
-    rows = DenseRows(X, rng.integers(0, 2, 200).astype(float))
-    solution, *_ = run(FrankWolfe(steps=9), problem, rows, 1.0)
+    y = rng.integers(0, 2, 200).astype(float)
+    solution, *_ = solve(FrankWolfe(steps=9), problem, X, y)
     assert 1 <= np.count_nonzero(solution.w[:500]) <= 9
     assert L1Ball(10.0).contains(solution.w[:500])
 
@@ -175,8 +161,8 @@ def test_starts_where_it_is_told_and_does_not_forget_it_at_once():
     start = np.array([2.0, -1.0, 0.0, 0.0, 0.5])
     for noise in BOTH:
         solver = FrankWolfe(steps=1, noise=noise)
-        warm, *_ = run(solver, replace(problem, initial=start), given.rows(), 1.0)
-        cold, *_ = run(solver, problem, given.rows(), 1.0)
+        warm, *_ = solve(solver, replace(problem, initial=start), given.X, given.y)
+        cold, *_ = solve(solver, problem, given.X, given.y)
         assert np.count_nonzero(cold.w[:D]) == 1
         assert np.abs(warm.w[:D] - start[:D] / 2).sum() <= 1.5 + 1e-9
 
@@ -210,12 +196,8 @@ def test_the_noisier_of_the_two_is_not_the_one_that_is_chosen(noise, entry):
     spend = Spend(Ledger(1.0, 1e-5, calculus=ZeroConcentratedDP()).limit)
     query = VertexQuery(problem, np.zeros(d), 0.1, entry, True)
     gumbel = query.mechanism(Adjacency.REPLACE_ONE, spend).noise_scale
-    ledger = Ledger(1.0, 1e-5)
-    rows = DenseRows(np.zeros((1, d)), np.zeros(1))
-    oracle = PrivateOracle(
-        rows, ledger, Adjacency.REPLACE_ONE, SeededNoise(np.random.default_rng(0))
-    )
-    sd = oracle.for_problem(problem).gradient_scale(spend=spend, clip_norm=0.1)
+    oracle, _ = asked(problem, np.zeros((1, d)), np.zeros(1))
+    sd = oracle.gradient_scale(spend=spend, clip_norm=0.1)
     rng = np.random.default_rng(1)
     off = {
         "gumbel": np.mean([(gumbel * rng.gumbel(size=2 * d)).max() for _ in range(50)]),

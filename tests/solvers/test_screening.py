@@ -7,18 +7,16 @@ import numpy as np
 import pytest
 from by_night import by_night
 from sklearn.linear_model import Lasso, Ridge
-from tasks_for_solvers import check_replay
+from tasks_for_solvers import check_replay, solve
 
-from skdp.privacy import Adjacency, PrivateOracle, SeededNoise
-from skdp.privacy.accounting import Ledger
-from skdp.privacy.rows import DenseRows
+from skdp.privacy import Adjacency
 from skdp.problem import Problem, RowBounds, TargetBounds
 from skdp.problem.constraints import NonNegative
 from skdp.problem.losses import Squared
 from skdp.problem.penalties import L1, L2
 from skdp.solvers import Screening
 
-N, D, S = 4000, 150, 4
+N, D = 4000, 150
 BOUND = 1 / sqrt(D)
 UNIT = TargetBounds(-1.0, 1.0)
 TRUTH = np.zeros(D)
@@ -39,18 +37,8 @@ def problem(feature_bound=BOUND, intercept=0.3, n=N, d=D, **facts):
     return Problem(Squared(), n, d, bounds, **facts)
 
 
-def oracle_for(X, y, epsilon, seed=0, kind=PrivateOracle, calculus=Screening.calculus, **kwargs):
-    ledger = Ledger(epsilon, 1e-5, calculus=calculus)
-    noise = SeededNoise(np.random.default_rng(seed))
-    rows_of = DenseRows(X, y)
-    return kind(rows_of, ledger, Adjacency.REPLACE_ONE, noise, **kwargs), ledger
-
-
-def run(asked, X, y, epsilon, solver=None, seed=0, calculus=Screening.calculus):
-    solver = Screening(k=8) if solver is None else solver
-    oracle, ledger = oracle_for(X, y, epsilon, seed, calculus=calculus)
-    solver.check(asked)
-    solution = solver.solve(asked, oracle.for_problem(asked), np.random.default_rng(7))
+def run(asked, X, y, epsilon, solver=None, seed=0):
+    solution, _, ledger = solve(solver or Screening(k=8), asked, X, y, epsilon, seed)
     return solution.w, ledger
 
 
@@ -122,7 +110,7 @@ def test_the_calculus_is_the_same_for_all_budgets_and_holds_what_is_asked(k):
                 kinds.add(type(calculus))
                 if d in (1, 4, 8) and (n, epsilon) in ((20, 50.0), (300, 1.0), (5000, 1e-4)):
                     # A ledger refuses what it has no price for.
-                    _, ledger = run(asked, X, y, epsilon, solver, calculus=calculus)
+                    _, ledger = run(asked, X, y, epsilon, solver)
                     assert ledger.total <= ledger.limit
         assert len(kinds) == 1
 

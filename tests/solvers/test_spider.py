@@ -13,7 +13,6 @@ from skdp.problem.penalties import L2
 from skdp.solvers import Spider
 
 N, D = 2000, 3
-PUBLIC_RNG = np.random.default_rng(0)
 
 
 def differences(entries, ledger):

@@ -6,22 +6,18 @@ from math import inf
 import numpy as np
 import pytest
 from by_night import by_night
-from tasks_for_solvers import make_problem, solve
+from tasks_for_solvers import PAPER, make_problem, solve
 
-from skdp.privacy import Adjacency, SeededNoise
+from skdp.privacy import Adjacency
 from skdp.privacy.accounting import Ledger
 from skdp.privacy.rows import DenseRows
 from skdp.problem.losses import Huber, Logistic, Softmax, Squared
 from skdp.problem.penalties import L2
 from skdp.solvers import GD, SVRG, Spider
-from skdp.testing import ExactOracle, RecordingOracle, Transcript
+from skdp.testing import ExactOracle
 
-DELTA, N, D = 1e-5, 2000, 3
+DELTA = 1e-5
 PUBLIC_RNG = np.random.default_rng(0)
-PAPER = SVRG(
-    steps=40, total_step_size=40.0, inner=5, growth=1, longest=5, reach=inf, momentum=0.0,
-    snapshot="average", clip=1.0,
-)  # fmt: skip
 
 
 def epochs(entries):
@@ -37,13 +33,8 @@ def epochs(entries):
 
 @pytest.mark.parametrize("adjacency", Adjacency)
 def test_noise_of_differences_is_in_proportion_to_the_distance_from_the_snapshot(adjacency):
-    problem, X, y = make_problem()
-    transcript, ledger = Transcript(), Ledger(1.0, DELTA)
-    oracle = RecordingOracle(
-        DenseRows(X, y), ledger, adjacency, SeededNoise(PUBLIC_RNG), transcript
-    )
-    PAPER.solve(problem, oracle.for_problem(problem), PUBLIC_RNG)
-    asked = iter(transcript.entries)
+    _, entries, ledger = solve(PAPER, *make_problem(), adjacency=adjacency)
+    asked = iter(entries)
     ratios, distances = [], []
     for event in ledger.receipt():
         for _ in range(event.count):
@@ -127,11 +118,3 @@ def test_learns_as_well_as_gradient_descent_in_the_mean(solver, loss):
 
     start = loss.value(y, X @ problem.start()).mean()
     assert start - error(solver) > 0.8 * (start - error(GD()))
-
-
-def test_the_paper_setting_solves_a_ridge_at_a_huge_budget():
-    problem, X, y = make_problem(Squared(), penalty=L2(0.1))
-    solver = replace(PAPER, steps=400, total_step_size=400.0, clip=2.0)
-    w = solve(solver, problem, X, y, epsilon=1e6)[0].w
-    exact = np.linalg.solve(X.T @ X / N + 0.1 * np.eye(D), X.T @ y / N)
-    np.testing.assert_allclose(w, exact, atol=5e-5)

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+from known_noise import seeded
 
 from skdp import BudgetExceededError
-from skdp.privacy import Adjacency, PrivateOracle, SeededNoise
+from skdp.privacy import Adjacency, PrivateOracle
 from skdp.privacy.accounting import Ledger
 from skdp.privacy.rows import DenseRows
 from skdp.problem import Problem, RowBounds
@@ -19,10 +20,6 @@ EDGES = np.array([0.5, 1.0])
 def rows():
     rng = np.random.default_rng(0)
     return DenseRows(rng.normal(size=(N, D)), rng.integers(2, size=N).astype(float))
-
-
-def noise():
-    return SeededNoise(np.random.default_rng(1))
 
 
 def ask_all(oracle, shift=0.0):
@@ -42,7 +39,7 @@ def ask_all(oracle, shift=0.0):
 def recorded(shift=0.0):
     """A transcript of all queries, the answers, and the receipt."""
     transcript, ledger = Transcript(), Ledger(1.0, 1e-5)
-    oracle = RecordingOracle(rows(), ledger, Adjacency.REPLACE_ONE, noise(), transcript)
+    oracle = RecordingOracle(rows(), ledger, Adjacency.REPLACE_ONE, seeded(1), transcript)
     return transcript, ask_all(oracle, shift), ledger.receipt()
 
 
@@ -53,7 +50,7 @@ def replaying(transcript):
 
 def test_recording_changes_neither_answers_nor_charges():
     ledger = Ledger(1.0, 1e-5)
-    plain = ask_all(PrivateOracle(rows(), ledger, Adjacency.REPLACE_ONE, noise()))
+    plain = ask_all(PrivateOracle(rows(), ledger, Adjacency.REPLACE_ONE, seeded(1)))
     transcript, answers, receipt = recorded()
     for expected, answer in zip(plain, answers, strict=True):
         np.testing.assert_array_equal(answer, expected)
@@ -129,7 +126,7 @@ def test_replay_charges_a_budget_too():
     ledger = Ledger(0.5, 1e-5)
     replay = ReplayOracle(ledger, Adjacency.REPLACE_ONE, transcript).for_problem(PROBLEM)
     spend = PrivateOracle(
-        rows(), Ledger(1.0, 1e-5), Adjacency.REPLACE_ONE, noise()
+        rows(), Ledger(1.0, 1e-5), Adjacency.REPLACE_ONE, seeded(1)
     ).budget.fraction(0.5)
     with pytest.raises(BudgetExceededError):
         replay.gradient(np.zeros(D), spend=spend.whole())

@@ -35,8 +35,8 @@ class BlocksPolicy(Policy):
     .. math:: w_k = B_k^{-1} b_k, \qquad V_k = 0.09 B_k^{-1} + s^2 B_k^{-2},
 
     where V_k has a part for the noise of rewards and one for the noise of privacy; Thompson
-    sampling explores by it. Directions of which much is known are hardly shrunk, which matters
-    between arms that had more users and arms that had fewer.
+    sampling explores by it, and not upper confidence bounds. Directions of which much is known are
+    hardly shrunk, which matters between arms that had more users and arms that had fewer.
 
     The first block gives every arm in turn to users, and no other user is forced. It ends no sooner
     than at about ``1.2 K sqrt(p) / mu`` users, mu the Gaussian-DP parameter of the budget, when an

@@ -679,7 +679,7 @@ def _leaks(model: Any) -> str | None:
             # What the receipt of a model does not cover has been said when it was fitted.
             warnings.simplefilter("ignore", PrivacyLeakWarning)
             privacy_spent(model)
-    except ValueError:
+    except (TypeError, ValueError):
         return type(model).__name__
     return None
 

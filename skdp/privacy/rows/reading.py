@@ -17,6 +17,7 @@ import sklearn
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_array
+from sklearn.utils.validation import validate_data
 
 from ...validation import listed, sized, sizes_told
 
@@ -56,6 +57,8 @@ _KNOWN = re.compile(
         ]
     )
 )
+# What is said of None and pandas.NA among numbers.
+_NONE = re.compile(r"float\(\) argument must be .*, not '(?:NoneType|NAType)'")
 # What they say about numbers of rows.
 _OF_SIZES = re.compile(rf" \(shape={_SHAPE}\)| of shape {_SHAPE}|: \[[\d, ]*\]")
 
@@ -202,7 +205,8 @@ def redacted(check: Callable[..., Any], *args: Any, **options: Any) -> Any:
         error where it is known to quote nothing, and otherwise tells types and shapes of what was
         passed.
     """
-    if any(map(_holds_dates, args)):
+    # Of tables whose columns are read later, a step may leave out those of dates.
+    if check in (check_array, validate_data) and any(map(_holds_dates, args)):
         raise ValueError(
             f"Numeric features are needed; X holds dates or times{_wordy(args, 'mM')}. Turn them "
             "into numbers first, for example into days since a fixed date."
@@ -218,13 +222,18 @@ def redacted(check: Callable[..., Any], *args: Any, **options: Any) -> Any:
         raise
     except Exception as error:
         kind = TypeError if isinstance(error, TypeError) else ValueError
-        message = _without_entries(str(error), options.get("input_name", "X"), _wordy(args))
+        said = str(error)
+        given = [a for a in args if not isinstance(a, BaseEstimator)]
+        if said.startswith("Input contains NaN") or "value of NA is ambiguous" in said:
+            # Features are named beside targets, and targets of any type are not.
+            unnamed = options.get("input_name") or ("y" if len(given) > 1 else "X")
+            said = f"Input {unnamed} contains NaN."
+        message = _without_entries(said, options.get("input_name", "X"), _wordy(args))
     # Raised here and not on the way, where it would carry an error that quotes entries.
     if message is None:
-        given = " and ".join(sized(a) for a in args if not isinstance(a, BaseEstimator))
         message = (
-            f"Numbers are needed as features, and one number or label a row as targets, in arrays, "
-            f"tables or lists; got {given}, which cannot be read as such."
+            "Numbers are needed as features, and one number or label a row as targets, in arrays, "
+            f"tables or lists; got {' and '.join(map(sized, given))}, which cannot be read as such."
         )
     else:
         kind = kind if _KNOWN.fullmatch(message) else ValueError
@@ -340,7 +349,7 @@ def _without_entries(message: str, name: str, where: str) -> str | None:
 
     ``where`` says which columns are of no numeric type.
     """
-    if message.startswith(("Input X contains NaN", "Input contains NaN")):
+    if message.startswith("Input X contains NaN") or (name == "X" and _NONE.match(message)):
         # The original recommends imputation, most kinds of which learn from the rows.
         return (
             "Input X contains NaN; fill them with a known constant, for example "
@@ -372,6 +381,8 @@ def _without_entries(message: str, name: str, where: str) -> str | None:
             f"{found[0]}. Reshape your data, with "
             "array.reshape(-1, 1) if it has one feature or array.reshape(1, -1) if it is one row."
         )
+    if message.startswith("Expected a 2-dimensional container"):
+        return "Expected a 2-dimensional container, got a column; pass a frame, X.to_frame()."
     if message.startswith("The 'y_true' parameter"):
         return "An array of targets is needed as y, one a row; got something else."
     if message.startswith(("Mix of label input types", "Labels in y_true and y_pred")):

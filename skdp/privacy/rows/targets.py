@@ -34,7 +34,7 @@ def checked_classes(
     Raises
     ------
     ValueError
-        If they are no list of labels of one kind, or too few.
+        If they are no list of different labels of one kind, or too few.
     """
     try:
         given = np.asarray(labels)
@@ -52,6 +52,11 @@ def checked_classes(
         raise ValueError(
             f"{who} needs {parameter} to be a list of {f'at least {least} ' * bool(least)}labels "
             f"of one kind, numbers or strings, got {shown(labels)}."
+        )
+    if classes.size < given.size:
+        raise ValueError(
+            f"{who} needs each label once in {parameter}, got {shown(labels)}, some of them alike; "
+            "pass those that are known without looking at y."
         )
     return classes
 
@@ -145,9 +150,10 @@ def signed_times(name: str, y: Any) -> Any:
     zero_one = bool(np.all((event == 0) | (event == 1)))
     if not (numbers and zero_one and np.all(np.isfinite(time)) and np.all(time >= 0)):
         raise ValueError(
-            f"{name} needs y with a field or column of True or False (or 1 and 0), whether there "
-            "was an event, and one of finite times of at least 0, when that was or somebody was "
-            "last seen; y holds others. Drop rows without a time, if their number may be known."
+            f"{name} needs y with a field or column of True or False, or a first one of 1 and 0, "
+            "whether there was an event, and one of finite times of at least 0, when that was or "
+            "somebody was last seen; y holds others. Drop rows without a time, if their number may "
+            "be known."
         )
     # Zero has no sign that would last.
     time = np.maximum(time.astype(np.float64), np.finfo(np.float64).tiny)

@@ -55,6 +55,8 @@ class Stream(SecretState):
     visits : Visits, optional
         How often each person has counted, in a stream of persons, to which rows come with labels.
         What is said of numbers of rows here is about persons then.
+    who : str, default='Stream'
+        For whom it calls, whose parameter the horizon is.
 
     Attributes
     ----------
@@ -92,12 +94,13 @@ class Stream(SecretState):
         horizon: int | None,
         stated: Callable[[int], Problem] | None = None,
         visits: Visits | None = None,
+        who: str = "Stream",
     ) -> None:
         if horizon is not None and horizon < 1:
             raise ValueError(
-                f"Stream needs a horizon of at least 1 row or None, got {shown(horizon)}."
+                f"{who} needs a horizon of at least 1 row or None, got {shown(horizon)}."
             )
-        self._problem, self._solver, self._stated = problem, solver, stated
+        self._who, self._problem, self._solver, self._stated = who, problem, solver, stated
         self._adjacency = adjacency
         self._visits, self._batch = visits or Visits(unit=PrivacyUnit.ROW), 0
         self._horizon, self.seen = horizon, 0
@@ -126,10 +129,11 @@ class Stream(SecretState):
         call = rows if isinstance(rows, Call) else Call(rows)
         n_samples = call.n_samples
         if self._horizon is not None and self.seen + n_samples > self._horizon:
+            counted = "rows" if call.labels is None else "visits of persons"
             raise ValueError(
-                f"Stream needs no more rows than the {self._horizon} of its declared horizon, got "
-                f"{n_samples} more after {self.seen}. Nothing was read; open a new stream for "
-                "them, or declare a longer horizon."
+                f"{self._who} needs no more {counted} than its horizon of {self._horizon}, of "
+                f"which {self._horizon - self.seen} are left, got {n_samples}; nothing was read. "
+                "Start another stream with a clone, for which a longer horizon may be set."
             )
         for part in call.pieces(self._room, self._session.noise):
             # Counted first: one that is interrupted must not have its rows passed in again. A

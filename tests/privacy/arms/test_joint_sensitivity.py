@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from planted_bugs.noise import Silence
+from known_noise import Silence
 from sessions_of_bandits import (
     CUBE,
     NORM,

@@ -8,7 +8,7 @@ from itertools import count, pairwise, product
 import numpy as np
 import pytest
 from interruptions import Lines
-from planted_bugs.noise import Prepared
+from known_noise import Prepared, seeded
 from scipy import stats
 from sessions_of_bandits import (
     CLIP,
@@ -26,7 +26,7 @@ from sessions_of_bandits import (
 
 from skdp.bandit.policies import HDBPolicy
 from skdp.exceptions import BudgetExceededError
-from skdp.privacy import Adjacency, SeededNoise, SystemNoise, secret_pickle
+from skdp.privacy import Adjacency, SystemNoise, secret_pickle
 from skdp.privacy.accounting import Budget, Ledger
 from skdp.privacy.bandit_sessions import ArmSession, best_vertices
 from skdp.privacy.mechanisms import prefix_sums_by, spacing
@@ -36,10 +36,6 @@ from skdp.problem.losses import Logistic, Squared
 from skdp.solvers import FTRL, FrankWolfe
 
 every_session = pytest.mark.parametrize("name", PLANS)
-
-
-def seeded():
-    return SeededNoise(np.random.default_rng(0))
 
 
 def ask(session, name, end):

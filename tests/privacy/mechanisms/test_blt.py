@@ -3,14 +3,7 @@
 import numpy as np
 import pytest
 from by_night import by_night
-from factors_of_prefix_sums import (
-    largest_column,
-    lower,
-    max_error,
-    quotient,
-    rms_error,
-    strategy,
-)
+from factors_of_prefix_sums import largest_column, lower, max_error, quotient, rms_error, strategy
 from scipy.signal import fftconvolve
 
 from skdp.privacy import SeededNoise

@@ -5,25 +5,15 @@ from math import exp, prod
 
 import numpy as np
 import pytest
+from known_noise import Silence, seeded
 from scipy import stats
 
-from skdp.privacy import SecretNoise, SeededNoise, SystemNoise
+from skdp.privacy import SystemNoise
 from skdp.privacy.accounting import Spend, ZeroConcentratedDP
 from skdp.privacy.mechanisms import GumbelMechanism
 
 SCORES = np.array([0.3, -1.0, 1.1, 0.0])
 FALSE_ALARM = 1e-9
-
-
-class Silence(SecretNoise):
-    def normal(self, shape):
-        return np.zeros(shape)
-
-    def gumbel(self, shape):
-        return np.zeros(shape)
-
-    def chosen(self, size, rate):
-        return np.ones(size, dtype=bool)
 
 
 def peeling(scores, order):
@@ -34,9 +24,7 @@ def peeling(scores, order):
 
 @pytest.mark.parametrize("choices", [1, 2])
 @pytest.mark.parametrize("scale", [0.7, 3.0])
-@pytest.mark.parametrize(
-    "noise", [SeededNoise(np.random.default_rng(0)), SystemNoise()], ids=["seeded", "system"]
-)
+@pytest.mark.parametrize("noise", [seeded(0), SystemNoise()], ids=["seeded", "system"])
 def test_one_shot_is_a_sequence_of_exponential_mechanisms(choices, scale, noise):
     mechanism, draws = GumbelMechanism(1.0, scale, choices), 4000
     orders = list(permutations(range(SCORES.size), choices))
@@ -83,29 +71,21 @@ def chi_square_of_many(mechanism, scale, noise):
 
 
 @pytest.mark.parametrize("scale", [1.0, 1.5])
-@pytest.mark.parametrize(
-    "noise", [SeededNoise(np.random.default_rng(0)), SystemNoise()], ids=["seeded", "system"]
-)
+@pytest.mark.parametrize("noise", [seeded(0), SystemNoise()], ids=["seeded", "system"])
 @pytest.mark.by_day(1)
 def test_one_of_many_is_chosen_in_two_stages_by_the_same_law(scale, noise):
     assert chi_square_of_many(GumbelMechanism(1.0, scale, 1), scale, noise) > FALSE_ALARM
 
 
-class Counting(SecretNoise):
+class Counting(Silence):
     """Counts the random numbers that are drawn."""
 
     def __init__(self):
         self.drawn, self.source = 0, np.random.default_rng(0)
 
-    def normal(self, shape):
-        raise AssertionError
-
     def gumbel(self, shape):
         self.drawn += int(np.prod(shape))
         return self.source.gumbel(size=shape)
-
-    def chosen(self, size, rate):
-        raise AssertionError
 
 
 def test_a_choice_among_many_draws_about_as_many_numbers_as_twice_their_root():
@@ -119,4 +99,4 @@ def test_scores_of_any_size_choose_the_best_of_many(size):
     scores = size * np.linspace(-1, 1, 2000)
     scores[77] = 2 * size
     mechanism = GumbelMechanism(1.0, 1e-3 * size, 1)
-    assert mechanism.randomize(scores, SeededNoise(np.random.default_rng(0))) == [77]
+    assert mechanism.randomize(scores, seeded(0)) == [77]

@@ -11,6 +11,7 @@ from math import inf
 import numpy as np
 import pytest
 from factors_of_prefix_sums import KINDS, combination, largest_column, strategy
+from known_noise import seeded
 
 from skdp.privacy import SeededNoise, SystemNoise, secret_pickle
 from skdp.privacy.accounting import GaussianDP, Ledger, Spend, ZeroConcentratedDP
@@ -20,10 +21,6 @@ from skdp.testing import check_noise
 LENGTHS = [1, 2, 3, 5, 8, 31, 32, 33, 100, 257]
 every_kind = pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 every_length = pytest.mark.parametrize("n", LENGTHS)
-
-
-def seeded(seed=0):
-    return SeededNoise(np.random.default_rng(seed))
 
 
 def all_steps(mechanism):

@@ -2,8 +2,9 @@ from math import sqrt
 
 import numpy as np
 import pytest
+from known_noise import seeded
 
-from skdp.privacy import Adjacency, SeededNoise, SystemNoise
+from skdp.privacy import Adjacency, SystemNoise
 from skdp.privacy.accounting import Spend
 from skdp.privacy.mechanisms import (
     SampledGaussian,
@@ -30,14 +31,10 @@ def mechanism(source, colluders=0, edges=None, shares=None, labels=SITES):
     return SiteNoise.calibrated(labels, edges, trust, 0.3, SPEND, shares)
 
 
-def source(seed=0):
-    return SeededNoise(np.random.default_rng(seed))
-
-
 def draws(mechanism, count=40_000):
     """Many independent rounds as the columns of one."""
     n = len(mechanism.labels)
-    return mechanism.randomize(np.zeros((n, count)), source())
+    return mechanism.randomize(np.zeros((n, count)), seeded())
 
 
 def test_local_noise_is_calibrated_for_each_site():
@@ -142,7 +139,7 @@ def test_sums_of_messages_lie_on_a_public_grid_whatever_they_say(kind, colluders
         value = np.random.default_rng(seed).normal(size=(n, 10, 3))
         np.testing.assert_array_equal(found.randomize(value, SystemNoise()) % grid, 0)
     still = np.zeros((n, 2000))
-    check_noise(lambda: found.randomize(still, source()), scale)
+    check_noise(lambda: found.randomize(still, seeded()), scale)
 
 
 def test_seeds_are_shared_by_the_sites_that_are_named_whoever_takes_part():

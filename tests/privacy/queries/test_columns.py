@@ -153,15 +153,24 @@ def in_halves(rows):
     return sp.csr_array((data, indices, 2 * whole.indptr), shape=whole.shape)
 
 
-def test_sensitivity_of_a_tree_is_attained_between_rows_with_and_without_values_at_most():
-    """All pairs of rows of one feature, missing values among them."""
-    values = np.array([np.nan, *np.linspace(0.0, 1.0, 17)])
-    query = ColumnTreeQuery(ColumnBounds(np.zeros(1), np.ones(1)), 2)
-    answers = [query.evaluate(DenseRows(np.full((1, 1), x), np.zeros(1))) for x in values]
-    moves = [np.linalg.norm(a - b) for a in answers for b in answers]
-    assert max(moves) == pytest.approx(query.sensitivity(Adjacency.REPLACE_ONE)) == 2.0
-    lengths = [np.linalg.norm(a) for a in answers]
-    assert max(lengths) == pytest.approx(query.sensitivity(Adjacency.ZERO_OUT))
+# A query about one feature, its values, and how long the answer to a missing one is.
+POSITIVE, SIGNED = ColumnBounds(np.zeros(1), np.ones(1)), ColumnBounds(-np.ones(1), np.ones(1))
+TREE = ColumnTreeQuery(POSITIVE, 2), np.linspace(0.0, 1.0, 17), 1.0
+MOMENTS = ColumnMomentsQuery(SIGNED, 1), np.linspace(-1.0, 1.0, 201), 1.125**0.5
+
+
+@pytest.mark.parametrize(("query", "values", "missing"), [TREE, MOMENTS], ids=["tree", "moments"])
+def test_sensitivities_are_attained_and_missing_entries_cost_nothing_beside(query, values, missing):
+    """All pairs of rows of one feature, a missing one among them."""
+    answers = [
+        query.evaluate(DenseRows(np.full((1, 1), x), np.zeros(1))).ravel()
+        for x in (np.nan, *values)
+    ]
+    moves = [np.linalg.norm(answers - b, axis=1).max() for b in answers]
+    assert max(moves) == pytest.approx(query.sensitivity(Adjacency.REPLACE_ONE), rel=1e-12)
+    lengths = np.linalg.norm(answers, axis=1)
+    assert lengths.max() == pytest.approx(query.sensitivity(Adjacency.ZERO_OUT))
+    assert lengths[0] == pytest.approx(missing)
 
 
 @pytest.mark.parametrize("weight", [1.0, 1.2, math.sqrt(2)])
@@ -174,19 +183,6 @@ def test_squares_up_to_the_weight_of_the_answer_cost_nothing_beside_means(weight
     assert heavier.max() == pytest.approx(4)
     heaviest = (u - u[:, None]) ** 2 + 4 * (u**2 - u[:, None] ** 2) ** 2
     assert heaviest.max() > 4.5
-
-
-def test_missing_entries_cost_nothing_beside_means():
-    """All pairs of rows of one feature, a missing one among them."""
-    bounds = ColumnBounds(-np.ones(1), np.ones(1))
-    query = ColumnMomentsQuery(bounds, 1)
-    values = np.array([np.nan, *np.linspace(-1.0, 1.0, 201)])
-    answers = [query.evaluate(DenseRows(np.full((1, 1), x), np.zeros(1))) for x in values]
-    moves = [np.linalg.norm(answers[i] - b) for i in (0, 1, 50, 101) for b in answers]
-    assert max(moves) <= query.sensitivity(Adjacency.REPLACE_ONE) + 1e-12
-    lengths = np.array([np.linalg.norm(a) for a in answers])
-    assert lengths.max() == pytest.approx(query.sensitivity(Adjacency.ZERO_OUT))
-    assert lengths[0] == pytest.approx(lengths.max())
 
 
 def test_missing_entries_count_for_themselves_and_for_no_moment():

@@ -33,15 +33,7 @@ from skdp.privacy.queries import (
     brier_score,
 )
 from skdp.problem import ColumnBounds, InfluenceBounds, Problem, RowBounds, RowMap, TargetBounds
-from skdp.problem.losses import (
-    Hinge,
-    Huber,
-    Logistic,
-    OneVsRest,
-    Softmax,
-    Squared,
-    Tukey,
-)
+from skdp.problem.losses import Hinge, Huber, Logistic, OneVsRest, Softmax, Squared, Tukey
 from skdp.problem.penalties import L1, L2
 from skdp.testing import check_pays_before_looking
 

@@ -13,13 +13,7 @@ from skdp.privacy.accounting import GaussianDP, Ledger, PureDP, Spend
 from skdp.privacy.queries import PerturbedMinimumQuery
 from skdp.privacy.rows import DenseRows
 from skdp.problem import Problem, RowBounds, TargetBounds
-from skdp.problem.losses import (
-    Huber,
-    HuberisedHinge,
-    Logistic,
-    Squared,
-    SquaredHinge,
-)
+from skdp.problem.losses import Huber, HuberisedHinge, Logistic, Squared, SquaredHinge
 
 REPLACE = Adjacency.REPLACE_ONE
 SHORT = HuberisedHinge(0.5)

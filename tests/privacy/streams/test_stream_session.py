@@ -5,9 +5,10 @@ import pickle
 
 import numpy as np
 import pytest
+from known_noise import seeded
 
 from skdp import BudgetExceededError
-from skdp.privacy import Adjacency, SeededNoise
+from skdp.privacy import Adjacency
 from skdp.privacy.accounting import Ledger, Spend, ZeroConcentratedDP
 from skdp.privacy.mechanisms import PREFIX_SUMS, spacing
 from skdp.privacy.rows import BlockStore, DenseRows
@@ -38,17 +39,13 @@ class Unreadable(BlockStore):
         raise AssertionError("rows were read")
 
 
-def noise(seed=0):
-    return SeededNoise(np.random.default_rng(seed))
-
-
 def opening(plan=None, problem=PROBLEM, adjacency=Adjacency.REPLACE_ONE, amount=0.5):
     return StreamOpening(problem, plan or StreamPlan(4, 0.3), adjacency, Spend(amount))
 
 
 def session(seed=0, **declared):
     ledger = Ledger(1e6, 1e-5, calculus=ZeroConcentratedDP())
-    return StreamSession(opening(**declared), ledger, noise(seed))
+    return StreamSession(opening(**declared), ledger, seeded(seed))
 
 
 def rows(seed=1, n=N):
@@ -79,7 +76,7 @@ def test_all_choices_of_vertices_are_paid_for_at_the_start():
     ledger = Ledger(1.0, 1e-5, calculus=ZeroConcentratedDP())
     plan = StreamPlan(70, 0.3, "gumbel")
     declared = StreamOpening(problem, plan, Adjacency.ZERO_OUT, Spend(ledger.remaining))
-    StreamSession(declared, ledger, noise())
+    StreamSession(declared, ledger, seeded())
     (event,) = ledger.receipt()
     assert event.count == 70
     # eta^2 / 8 in zCDP for each, which is eta^2 / 4 in units of mu^2.
@@ -90,7 +87,7 @@ def test_all_choices_of_vertices_are_paid_for_at_the_start():
 def test_refuses_what_it_cannot_pay_for():
     ledger = Ledger(1.0, 1e-5)
     with pytest.raises(BudgetExceededError, match="Nothing was read"):
-        StreamSession(opening(amount=1.0), ledger, noise())
+        StreamSession(opening(amount=1.0), ledger, seeded())
     assert ledger.receipt() == ()
 
 
@@ -98,11 +95,11 @@ def test_refuses_what_it_cannot_pay_for():
 @both_adjacencies
 def test_releases_are_exact_sums_with_the_noise_of_the_mechanism(mechanism, adjacency):
     store, declared = rows(), opening(StreamPlan(4, 0.3, mechanism), adjacency=adjacency)
-    open_session = StreamSession(declared, Ledger(1e6, 1e-5), noise(5))
+    open_session = StreamSession(declared, Ledger(1e6, 1e-5), seeded(5))
     alike = PREFIX_SUMS[mechanism](4)
     assert declared.sensitivity == pytest.approx(adjacency.of_sum(1.0), rel=1e-4)
     scale = alike.noise_scale(declared.sensitivity, Spend(0.5))
-    other, total = alike.open(D, scale, noise(5)), np.zeros(D)
+    other, total = alike.open(D, scale, seeded(5)), np.zeros(D)
     for k in range(4):
         open_session.ask(request(10, k))
         open_session.read(store.part(10 * k, 10 * k + 10))
@@ -117,7 +114,7 @@ def test_releases_are_exact_sums_with_the_noise_of_the_mechanism(mechanism, adja
 def test_releases_lie_on_a_public_grid_whatever_the_rows(mechanism):
     for seed in (1, 2):
         declared, store = opening(StreamPlan(4, 0.3, mechanism)), rows(seed)
-        open_session = StreamSession(declared, Ledger(1e6, 1e-5), noise(seed))
+        open_session = StreamSession(declared, Ledger(1e6, 1e-5), seeded(seed))
         grid = spacing(declared.sensitivity, declared.noise_scale, D)
         for k in range(4):
             open_session.ask(request(10, k))

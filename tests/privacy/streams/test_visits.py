@@ -14,6 +14,7 @@ from examples_of_visits import (
     calls_with,
     choices_pay_for_all_visits,
     mu_of_move,
+    opened,
     sums,
     who_comes_before_a_cut_is_drawn,
 )
@@ -137,6 +138,12 @@ def test_a_call_is_put_in_order_only_where_it_is_cut(monkeypatch):
     (X, y, labels), (V, t, others), *rest = calls_with(FAR, {1})
     sums(1, [((*X, *V), (*y, *t), [*labels, *others]), *rest])
     assert len(seen) == 1
+
+
+def test_visits_of_persons_and_not_rows_are_counted_towards_the_horizon():
+    calls, horizon = calls_with(FAR, {1}, rows=5), opened(1).receipts[0][0]
+    with pytest.raises(ValueError, match=f"visits of persons than its horizon of {horizon}, .* 0 "):
+        sums(1, [*calls, calls[0]])
 
 
 @pytest.mark.parametrize("name", ALIKE)

@@ -1,4 +1,4 @@
-"""Blocks of releases over secret samples of the rows, reserved before anything is asked."""
+"""Noise of minibatches: blocks of releases over secret samples of rows, reserved beforehand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rounds of averaging among neighbours, by Metropolis weights, and who takes part in them."""
+"""Rounds of gossip: averaging among neighbours, by Metropolis weights, and who takes part."""
 
 from __future__ import annotations
 
