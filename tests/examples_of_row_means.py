@@ -56,6 +56,12 @@ def crafted_means():
             yield Example(row_means(signed, k), along, first, -along, first)
             yield Example(row_means(one_sided, k), along, first, across, first)
         yield Example(row_means(one_sided, 3), along, first, along, last)
+    # A shift, or a matrix, takes rows without negative features to opposite sides.
+    centred = RowMap(np.ones(D), None, np.eye(D)[0], 0.7)
+    turned = RowMap(np.ones(D), np.array([[1.0, 0, 0], [-1, 0, 0], [0, 0, 1]]), np.zeros(D), 0.7)
+    for row_map, other in ((centred, 0 * along), (turned, across)):
+        both_sides = RowBounds(2.0, row_map=row_map, nonnegative=True)
+        yield Example(row_means(both_sides, 1), along, first, other, first)
     # The intercept entry is part of a row; different classes do not share it.
     yield Example(row_means(RowBounds(2.0, 1.5, nonnegative=True), 2), along, first, along, last)
 

@@ -149,6 +149,20 @@ def timed(scale=1.0):
     return Example(query, X, np.full(N, -2.0), other_X, np.full(N, -1.0))
 
 
+def cancelled():
+    """People whose place is, in the first period, that of their features less that of time.
+
+    Nothing happens in the second, where the two add up. In double precision a curvature that is
+    summed up from its parts is lost in their rounding.
+    """
+    problem = Problem(Hazard((1.0, 2.0), (1.0, 1e-40)), N, D, RowBounds(20.0))
+    matrix = 1e9 * np.array([[1.0, 0.5], [0.0, 0.0], [0.0, 0.0], [1.0, 0.5]])
+    influence = InfluenceBounds(np.zeros(D + 1), matrix, 1.0, 1e30)
+    query, near = ScoreAndCurvatureQuery(problem, influence, 0.5), 1e-9 * np.linspace(-1, 1, 2 * N)
+    X, other_X = (np.outer(1 + some, [1.0, 0.0, 0.0]) for some in (near[:N], near[N:]))
+    return Example(query, X, np.full(N, -2.0), other_X, np.full(N, -2.0))
+
+
 def crafted_moments():
     """Orthogonal scores at the bound, of a row that is weighted and clipped and one that is not."""
     within = 1 - 1e-6

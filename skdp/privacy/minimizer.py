@@ -72,6 +72,9 @@ def _newton(
                 break
             # The slope along the step increases; where a line through its two ends is zero.
             size *= slope / (slope + ahead)
+        else:
+            # What is known is the gradient at the end of a longer step.
+            h = objective.gradient(w + size * step)
         w, g = w + size * step, h
     return w, g
 

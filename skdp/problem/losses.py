@@ -835,25 +835,25 @@ class Softmax(_OfClasses):
 
     def value(self, y: np.ndarray, z: np.ndarray) -> np.ndarray:
         """Minus the log-probability of the target class."""
-        s = _scores_below_the_largest(z)
+        s, m = _scores_below_the_largest(z), len(z)
         with np.errstate(over="ignore"):
-            return np.log(np.exp(s).sum(axis=0)) - s[self._classes(y), np.arange(len(z))]
+            return np.log(np.exp(s).sum(axis=0))[:m] - s[self._classes(y), np.arange(m)]
 
     def derivative(self, y: np.ndarray, z: np.ndarray) -> np.ndarray:
         """Class probabilities, minus 1 at the target class."""
-        p = _probabilities(z)
-        p[self._classes(y), np.arange(len(z))] -= 1.0
-        return p.T
+        p, m = _probabilities(z), len(z)
+        p[self._classes(y), np.arange(m)] -= 1.0
+        return p.T[:m]
 
     def worst_derivative(self, z: np.ndarray) -> np.ndarray:
         """Norm for the least likely class, ``sqrt(||p||^2 - 2 min(p) + 1)``."""
-        return _longest_residual(_probabilities(z))
+        return _longest_residual(_probabilities(z))[: len(z)]
 
     def _derivative_and_worst(self, y: np.ndarray, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        p = _probabilities(z)
+        p, m = _probabilities(z), len(z)
         worst = _longest_residual(p)
-        p[self._classes(y), np.arange(len(z))] -= 1.0
-        return p.T, worst
+        p[self._classes(y), np.arange(m)] -= 1.0
+        return p.T[:m], worst[:m]
 
     def _classes(self, y: np.ndarray) -> np.ndarray:
         """Targets as indices of classes; others count as a class, and stop nobody with an error."""
@@ -862,8 +862,11 @@ class Softmax(_OfClasses):
 
 
 def _scores_below_the_largest(z: np.ndarray) -> np.ndarray:
-    """``z - max_k z_k`` as (K, m): along its short axis an array is slow to reduce."""
-    s = np.array(z.T, order="C")
+    """``z - max_k z_k`` as (K, m): along its short axis an array is slow to reduce.
+
+    A single row is there twice: numpy would add up its entries in another order than those of many.
+    """
+    s = np.array((np.repeat(z, 2, axis=0) if len(z) == 1 else z).T, order="C")
     # Two finite scores may be further apart than the largest float; -inf serves as well.
     with np.errstate(over="ignore"):
         s -= s.max(axis=0)
@@ -871,7 +874,7 @@ def _scores_below_the_largest(z: np.ndarray) -> np.ndarray:
 
 
 def _probabilities(z: np.ndarray) -> np.ndarray:
-    """Softmax of scores (m, K) as (K, m)."""
+    """Softmax of scores (m, K) as (K, m), a single row twice."""
     p = _scores_below_the_largest(z)
     np.exp(p, out=p)
     p *= 1.0 / p.sum(axis=0)

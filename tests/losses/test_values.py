@@ -9,6 +9,7 @@ from skdp.problem.losses import (
     HuberisedHinge,
     Logistic,
     OneVsRest,
+    Poisson,
     Sigmoid,
     Softmax,
     Squared,
@@ -44,6 +45,16 @@ def test_a_huberised_hinge_exceeds_the_hinge_by_a_quarter_of_its_width_at_the_co
     assert excess.max() <= width / 4 + 1e-12
     np.testing.assert_allclose(loss.value(np.ones(1), np.ones(1)), width / 4, rtol=1e-3)
     np.testing.assert_allclose(excess[np.abs(MARGIN - 1) > width], 0, atol=1e-14)
+
+
+@pytest.mark.parametrize("loss", [Logistic(), Poisson()], ids=str)
+def test_curvature_and_mean_are_those_of_the_derivative(loss):
+    h, y = 1e-6, np.zeros(Z.size)
+    # The mean of counts bends where it reaches its cap.
+    smooth = np.abs(Z) > 2 * h
+    slope = (loss.derivative(y, Z + h) - loss.derivative(y, Z - h)) / (2 * h)
+    np.testing.assert_allclose(loss.curvature(Z)[smooth], slope[smooth], atol=1e-8)
+    np.testing.assert_allclose(loss.mean(Z), loss.derivative(y, Z), rtol=1e-14)
 
 
 def test_the_derivative_of_the_hinge_is_a_subgradient_and_zero_at_the_corner():

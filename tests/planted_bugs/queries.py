@@ -1,6 +1,7 @@
 """Bugs in queries, their sensitivities and the bounds on rows that these rest on."""
 
 import warnings
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
@@ -15,6 +16,8 @@ from examples_of_scores import timed, torn
 from planted_bugs.bug import REPLACE_ONE, TOO_FAR, ZERO_OUT, Bug, Value, after, gives, sets, times
 from privacy.queries import test_columns as of_columns
 from privacy.queries import test_extreme_gradients as extreme_gradients
+from privacy.queries import test_limits as of_limits
+from privacy.queries import test_scores as of_scores
 
 from skdp.privacy import Adjacency
 from skdp.privacy.accounting import Spend
@@ -550,6 +553,23 @@ def unbounded_scores(honest, self, block):
         yield np.column_stack([q, scored[:, -2:]])
 
 
+def rows_do_not_move_others_to_another_bin():
+    """Unless edges are refused, among which a search goes on from where the last one ended."""
+    edges = np.array([7.0, 4.0, 6.0, 2.0, 5.0, 3.0, 9.0, 8.0, 1.0])
+    X, other, y = np.full((20, 1), 3.5), np.full((20, 1), 0.5), np.zeros(20)
+    X[0] = 6.5
+    with suppress(ValueError):
+        query = HistogramQuery("row_norm", edges)
+        check_sensitivity(query, X, y, other, y, Adjacency.REPLACE_ONE)
+
+
+def with_a(name, bounds):
+    """True of rows without negative features whose map has this."""
+    row_map = bounds.row_map
+    found = None if row_map is None else getattr(row_map, name)
+    return bounds.nonnegative and found is not None and bool(np.any(found))
+
+
 def votes_for_missing(honest, self, block):
     return honest(self, replace(block, X=np.nan_to_num(block.X, nan=5.0)))
 
@@ -565,6 +585,9 @@ BUGS = (
     Bug("counts without the root of two", {"Adjacency.of_histogram": gives(1.0)}, crafted(HistogramQuery), TOO_FAR),
     Bug("gradient norms of half their sensitivity", {"GradientNormQuery.sensitivity": times(0.5)}, crafted(GradientNormQuery), TOO_FAR),
     Bug("a mean over one row too many", {"GradientQuery.sensitivity": times(N / (N + 1))}, within(opposite), TOO_FAR),
+    Bug("counts between edges that do not increase", {"counts.check_edges": gives(None)}, rows_do_not_move_others_to_another_bin, TOO_FAR),
+    Bug("a share of weighted rows less any number", {"GradientAndShareQuery.__post_init__": gives(None)}, partial(of_limits.test_what_it_is_not_proved_for_is_refused, *of_limits.REFUSED["usual share 1000000.0"]), "DID NOT RAISE"),
+    Bug("a range of scores whose square is lost", {"score_scale.kept": lambda _, bound, n: bound}, partial(of_limits.test_bounds_that_double_precision_does_not_keep_have_no_price, of_limits.WITHOUT_PRICE["score scale, 1e-162"]), "DID NOT RAISE"),
     Bug("labels priced as if a row were in one count only", {"CountQuery.sensitivity": gives(1.0)}, crafted(HistogramQuery), TOO_FAR),
     *(Bug(f"a row that counts in all cells from its own on ({case.__name__})", {f"{query.__name__}._of_block": lambda honest, self, block: honest(self, block).cumsum()}, within(case), TOO_FAR) for query, case in ((HistogramQuery, targets_far_apart), (GradientSizesQuery, sizes_far_apart))),
     Bug("moments priced as if a row could only vanish", {"MomentsQuery.sensitivity": times(sqrt(0.5))}, crafted(MomentsQuery), TOO_FAR),
@@ -595,6 +618,7 @@ BUGS = (
     Bug("rows with times of any influence", {"score_and_curvature.timed_rows": unweighed}, lambda: timed(3.0).check(Adjacency.REPLACE_ONE), TOO_FAR),
     Bug("rows with times weighed for their curvatures alone", {"score_and_curvature.timed_rows": lambda honest, problem, influence, block: honest(problem, replace(influence, score=1e300), block)}, lambda: timed(3.0).check(Adjacency.REPLACE_ONE), TOO_FAR),
     Bug("rows with times weighed for their scores alone", {"score_and_curvature.timed_rows": lambda honest, problem, influence, block: honest(problem, replace(influence, curvature=1e300), block)}, lambda: timed(3.0).check(Adjacency.REPLACE_ONE), TOO_FAR),
+    Bug("places and times that may cancel as far as they like", {"score_and_curvature._LEAST_PART": Value(1e-12)}, of_scores.test_parts_of_a_curvature_that_cancel_are_within_its_bound_and_margin),
     Bug("rows of any influence on a score", {"score_and_curvature.weighed_block": unweighed}, crafted(ScoreAndCurvatureQuery), TOO_FAR),
     Bug("rows weighed for their curvature alone", {"score_and_curvature.weighed_block": lambda honest, problem, influence, block: honest(problem, influence if problem.loss.squared else replace(influence, score=1e300), block)}, crafted(ScoreAndCurvatureQuery), TOO_FAR),
     Bug("residuals of a score that are not clipped", {"score_and_curvature.np.clip": lambda _, r, *args, **options: r}, crafted(ScoreAndCurvatureQuery), TOO_FAR),
@@ -608,7 +632,7 @@ BUGS = (
     Bug("vertices priced twice", {"VertexQuery.sensitivity": times(2.0)}, partial(sensitivity_is_attained, stretched_vertices), "more noise"),
     Bug("one-sided rows priced as two-sided ones", {"RowMeansQuery.one_sided": Value(False)}, partial(sensitivity_is_attained, lambda: means(RowBounds(1.0, nonnegative=True), ALONG, ZEROS, ACROSS, ZEROS)), "more noise"),
     Bug("two-sided rows priced as one-sided ones", {"RowMeansQuery.one_sided": Value(True)}, crafted(RowMeansQuery), TOO_FAR),
-    Bug("a map that turns signs taken for one-sided", {"RowMeansQuery.one_sided": Value(True)}, crafted(RowMeansQuery), TOO_FAR),
+    *(Bug(f"a map with a {name} that turns signs taken for one-sided", {"RowMeansQuery.one_sided": lambda honest, self, name=name: honest(self) or with_a(name, self.problem.bounds)}, crafted(RowMeansQuery), TOO_FAR) for name in ("shift", "matrix")),
     # Differences of gradients.
     Bug("a difference of half its radius", {"GradientDifferenceQuery.sensitivity": times(0.5)}, crafted(GradientDifferenceQuery), TOO_FAR),
     Bug("a difference whose public centre is forgotten", {"GradientDifferenceQuery._ball": lambda honest, self: (0.0, honest(self)[1])}, within(differences_along, ZERO_OUT), TOO_FAR),

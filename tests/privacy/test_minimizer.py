@@ -74,3 +74,24 @@ class Corner(SmoothObjective):
 def test_corners_do_not_trap_it(start):
     w = minimize(Corner(), np.full(1, start), 1e-8)
     assert abs(Corner().gradient(w)[0]) <= 1e-8
+
+
+class Cliff(SmoothObjective):
+    """A slope that jumps from -1 to where steps are all but short enough, at a given place."""
+
+    strength, smoothness = 1e-3, 1e3 + 1e-3
+
+    def __init__(self, place):
+        self.place = place
+
+    def gradient(self, w):
+        return np.clip(1e3 * (w - self.place), -1, 0.12) + 1e-3 * w
+
+    def newton_step(self, w, gradient):
+        return np.ones(1)
+
+
+@pytest.mark.parametrize("place", np.geomspace(0.1, 0.12, 9))
+def test_where_a_search_along_a_step_is_given_up_the_slope_is_not_taken_for_that_elsewhere(place):
+    w = minimize(Cliff(place), np.zeros(1), 0.5)
+    assert abs(Cliff(place).gradient(w)[0]) <= 0.5

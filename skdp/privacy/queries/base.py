@@ -10,6 +10,7 @@ from typing import Any, ClassVar, final
 import numpy as np
 
 from ...problem.problem import Problem
+from ...validation import shown
 from ..accounting.ledger import Spend
 from ..adjacency import Adjacency
 from ..mechanisms.base import Mechanism, PerturbingMechanism
@@ -239,6 +240,17 @@ def range_of_scores(product: float, norm: float, n: int, adjacency: Adjacency) -
     if not (least and 4 * product * n <= LARGEST_SUM):
         return inf
     return adjacency.of_sum(2 * product) / n
+
+
+def check_edges(who: str, *edges: np.ndarray) -> None:
+    """Refuse edges that do not increase.
+
+    Among such the end of a search depends on the values that are looked for before, and so the bin
+    of a row on other rows.
+    """
+    for each in edges:
+        if not (each.ndim == 1 and np.all(each[1:] >= each[:-1]) and not np.isnan(each).any()):
+            raise ValueError(f"{who} needs edges that increase, got {shown(each)}; sort them.")
 
 
 def check_targets_a_row(who: str, block: BoundedBlock, needed: int = 1) -> None:

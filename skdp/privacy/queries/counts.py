@@ -12,7 +12,7 @@ from ...problem.column_bounds import ColumnScaling
 from ..adjacency import Adjacency
 from ..rows.bounded_rows import RawBlock
 from ..rows.predicted_rows import PredictedBlock
-from .base import CountQuery, coded, counted, tallied
+from .base import CountQuery, check_edges, coded, counted, tallied
 
 Histogrammed = Literal["row_norm", "target", "events"]
 Outcome = Literal["correctness", "prediction", "score"]
@@ -35,6 +35,9 @@ class HistogramQuery(CountQuery):
     scaling: ColumnScaling | None = None
     #: Which target, where rows have several.
     column: int | None = None
+
+    def __post_init__(self) -> None:
+        check_edges(type(self).__name__, self.edges)
 
     def public(self) -> tuple[object, ...]:
         column = () if self.column is None else (self.column,)
@@ -80,6 +83,10 @@ class OutcomeCountsQuery(CountQuery):
     edges: np.ndarray | None = None
     #: Class whose score it is.
     of_class: int = 1
+
+    def __post_init__(self) -> None:
+        if self.edges is not None:
+            check_edges(type(self).__name__, self.edges)
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -138,6 +145,9 @@ class TargetTableQuery(CountQuery):
     #: above.
     edges_of_targets: np.ndarray
     edges_of_predictions: np.ndarray
+
+    def __post_init__(self) -> None:
+        check_edges(type(self).__name__, self.edges_of_targets, self.edges_of_predictions)
 
     def _of_block(self, block: RawBlock) -> np.ndarray:
         given, edges = PredictedBlock.of(block), (self.edges_of_targets, self.edges_of_predictions)

@@ -13,7 +13,7 @@ from ...problem.problem import Problem
 from ..adjacency import Adjacency, PrivacyUnit
 from ..rows.base import RowStore
 from ..rows.bounded_rows import BoundedBlock, lengths_of
-from .base import CountQuery, GaussianQuery, counted
+from .base import CountQuery, GaussianQuery, check_edges, counted, kept
 from .gradient import GradientQuery
 
 
@@ -42,6 +42,9 @@ class GradientSizesQuery(CountQuery):
     w: np.ndarray
     edges: np.ndarray
     whole_units: bool = False
+
+    def __post_init__(self) -> None:
+        check_edges(type(self).__name__, self.edges)
 
     def evaluate(self, rows: RowStore) -> np.ndarray:
         """The exact counts, floats of shape (m + 1,)."""
@@ -91,6 +94,12 @@ class GradientAndShareQuery(GaussianQuery):
     #: The share that is compared with, in [0, 1]; it matters for weighted rows only.
     usual: float = 0.5
 
+    def __post_init__(self) -> None:
+        if not 0 <= self.usual <= 1:
+            raise ValueError(
+                f"GradientAndShareQuery needs a usual share in [0, 1], got {self.usual}."
+            )
+
     @property
     def problem(self) -> Problem:
         """Loss and public bounds."""
@@ -102,10 +111,10 @@ class GradientAndShareQuery(GaussianQuery):
         return self.gradient.rounding
 
     def sensitivity(self, adjacency: Adjacency) -> float:
-        """``hypot(2 C, weight) / n`` under replace-one."""
+        """``hypot(2 C, weight) / n`` under replace-one; infinite if doubles do not keep it."""
         # A share of rows moves by 1 / n under both relations, as each row adds 0 or 1.
         n = self.gradient.problem.n_samples
-        return hypot(self.gradient.sensitivity(adjacency), self.weight / n)
+        return hypot(self.gradient.sensitivity(adjacency), kept(self.weight, n) / n)
 
     def evaluate(self, rows: RowStore) -> np.ndarray:
         """The exact answer, of shape (entries of w + 1,)."""

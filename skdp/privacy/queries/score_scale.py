@@ -11,7 +11,7 @@ from scipy.special import lambertw
 
 from ...problem.losses import Logistic, Softmax
 from ..rows.bounded_rows import BoundedBlock
-from .base import Summed
+from .base import Summed, kept
 from .gradient import point, weighted
 
 
@@ -69,8 +69,12 @@ class ScoreScaleQuery(Summed):
 
     @property
     def extents(self) -> tuple[float, float]:
-        """Diameter of the box, and its largest norm; each row is within it as computed."""
-        return float(np.linalg.norm(self.reach - self.least)), self.reach * sqrt(self.scales.size)
+        """Diameter of the box, and its largest norm; each row is within it as computed.
+
+        Infinite if double precision does not keep them.
+        """
+        reach = kept(self.reach, self.problem.n_samples)
+        return float(np.linalg.norm(reach - self.least)), reach * sqrt(self.scales.size)
 
     def _of_block(self, block: BoundedBlock) -> np.ndarray:
         s, g = self._scores(block)

@@ -8,10 +8,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from skdp import DPLinearRegression
-from skdp.privacy import PrivateOracle, of_sum
+from skdp.privacy import Adjacency, PrivateOracle, of_sum, spread
+from skdp.privacy.accounting import Spend
 from skdp.privacy.queries import GradientDifferenceQuery, GradientQuery
 from skdp.privacy.rows import DenseRows
-from skdp.problem import Problem, RowBounds, TargetBounds
+from skdp.problem import Problem, RowBounds, RowMap, TargetBounds
 from skdp.problem.losses import Huber, Squared, Tukey
 from skdp.solvers import GD, SVRG
 
@@ -80,6 +81,19 @@ def test_no_derivative_of_a_smooth_loss_exceeds_its_bound(
         assert longest_derivative(query, rows, patch) <= bound * (1 + 1e-9)
 
 
+def test_a_query_at_another_point_has_the_margin_and_the_noise_that_it_needs_there():
+    """In other coordinates, as derivatives of a smooth loss are larger where weights are."""
+    row_map = RowMap(np.ones(D), None, np.full(D, 1e3), norm=1e-2)
+    problem = problem_for(Squared(), RowBounds(1e3, 0.0, TargetBounds(-1.0, 1.0), row_map))
+    near, far = GradientQuery(problem, np.zeros(D), 1.0), np.full(D, 1e9)
+    least = near.mechanism(Adjacency.REPLACE_ONE, Spend(1.0))
+    moved, made = near.at(far), GradientQuery(problem, far, 1.0)
+    assert moved.rounding == made.rounding > 2 * near.rounding
+    noise = moved.mechanism(Adjacency.REPLACE_ONE, Spend(1.0))
+    assert noise == made.mechanism(Adjacency.REPLACE_ONE, Spend(1.0)) != least
+    assert moved.at(np.zeros(D)).rounding == near.rounding
+
+
 @pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])
 def test_some_row_attains_the_bound(size, monkeypatch):
     target = TargetBounds(-1.0, 1.0)
@@ -114,6 +128,28 @@ def test_no_difference_of_derivatives_exceeds_its_bound(loss, size, step, clip, 
         # Scores far beyond the step have lost its last digits.
         slack = 1e-9 + 1e-15 * np.linalg.norm(w) / apart
         assert longest_derivative(query, rows, patch) <= bound * (1 + slack)
+
+
+def test_the_margin_of_whole_units_is_for_rows_and_for_the_sum_of_their_clipped_means():
+    row_map = RowMap(np.ones(D), None, np.full(D, 1e3), norm=1e-2)
+    problem = problem_for(Squared(), RowBounds(1e3, 0.0, TargetBounds(-1.0, 1.0), row_map))
+    for w in (np.zeros(D), np.full(D, 1e9)):
+        of_rows = GradientQuery(problem, w, 1.0)
+        whole = GradientQuery(problem, w, 1.0, whole_units=True)
+        assert whole.rounding >= (of_rows.rounding + of_sum(N)) * (1 - 1e-9)
+
+
+def test_the_margin_of_a_difference_is_for_sums_of_rows_as_long_as_before_the_map():
+    """Derivatives are as large as the test above says; the centre is added up besides."""
+    row_map = RowMap(np.ones(D), None, np.full(D, 1e3 / math.sqrt(D)), norm=1e-2)
+    problem = problem_for(Squared(), RowBounds(1e3, 0.0, TargetBounds(-1.0, 1.0), row_map))
+    for step in (1e-3, 1.0, 1e3):
+        query = GradientDifferenceQuery(
+            GradientQuery(problem, np.array([step, 0.0, 0.0]), 1.0), np.zeros(D)
+        )
+        longer = spread(problem.bounds, math.sqrt(2 * step * query.radius), query.radius)
+        assert longer > 10
+        assert query.rounding == pytest.approx(of_sum(N, 3 * longer))
 
 
 @pytest.mark.parametrize("solver", [GD(steps=6), SVRG()], ids=str)

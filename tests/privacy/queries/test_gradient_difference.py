@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from skdp.privacy import Adjacency
 from skdp.privacy.queries import GradientDifferenceQuery, GradientQuery, around_both
+from skdp.privacy.rows import DenseRows
 from skdp.problem import Problem, RowBounds, TargetBounds
 from skdp.problem.losses import Huber, Logistic, Softmax, Squared
 from skdp.testing import check_sensitivity, row_stores
@@ -62,6 +63,16 @@ def test_it_is_the_difference_of_two_gradients(loss, weights, clip):
             two = GradientQuery(problem, w, clip).evaluate(rows)
             two -= GradientQuery(problem, w0, clip).evaluate(rows)
             np.testing.assert_allclose(query.evaluate(rows), two, atol=1e-11, err_msg=layout)
+
+
+@pytest.mark.parametrize("clip", [None, 0.3])
+def test_of_weighted_rows_it_is_that_too_over_what_they_weigh(clip):
+    problem = replace(problem_for(Logistic()), n_samples=5, actual_rows=N)
+    (X, y, *_), (w, w0) = parts(problem), points(problem)
+    rows = DenseRows(X, y, np.random.default_rng(2).uniform(size=N))
+    two = GradientQuery(problem, w, clip).evaluate(rows)
+    two -= GradientQuery(problem, w0, clip).evaluate(rows)
+    np.testing.assert_allclose(difference(problem, w, w0, clip).evaluate(rows), two, atol=1e-12)
 
 
 @pytest.mark.parametrize(("clip", "leaves"), [(0.2, False), (1.0, True)])

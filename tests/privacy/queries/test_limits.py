@@ -15,14 +15,21 @@ from skdp.privacy.accounting import (
     ZeroConcentratedDP,
 )
 from skdp.privacy.queries import (
+    GradientAndShareQuery,
     GradientDifferenceQuery,
     GradientQuery,
+    GradientSizesQuery,
+    HistogramQuery,
+    InterceptGradientQuery,
     NormalEquationsQuery,
+    OutcomeCountsQuery,
     PerturbedMinimumQuery,
     ResidualQuantileQuery,
     ScoreAndCurvatureQuery,
     ScoreMomentsQuery,
+    ScoreScaleQuery,
     SelectionQuery,
+    TargetTableQuery,
     brier_score,
 )
 from skdp.problem import ColumnBounds, InfluenceBounds, Problem, RowBounds, RowMap, TargetBounds
@@ -61,6 +68,20 @@ def minimum(problem, **facts):
 
 def difference(w0, problem=LOGISTIC, w=W, clip=None):
     return GradientDifferenceQuery(GradientQuery(problem, w, clip), w0)
+
+
+def whole(weight=1.0, usual=0.5):
+    return GradientAndShareQuery(GradientQuery(LOGISTIC, W, 0.5), weight, usual)
+
+
+# How each query that counts between edges is made of them.
+COUNTED = {
+    "norms": lambda edges: HistogramQuery("row_norm", edges),
+    "scores": lambda edges: OutcomeCountsQuery("score", 2, edges=edges),
+    "targets": lambda edges: TargetTableQuery(edges, EDGES),
+    "predictions": lambda edges: TargetTableQuery(EDGES, edges),
+    "gradients": lambda edges: GradientSizesQuery(LOGISTIC, W, edges),
+}
 
 
 def ridge(loss, penalty=L2(1.0), bounds=RowBounds(1.0)):  # noqa: B008
@@ -143,6 +164,15 @@ REFUSED = {
             ("a class with weights", UNPROVED["weights"], {"pure": True, "label": 1}),
         )
     },
+    **{
+        f"{of} between {edges}": (lambda make=make, e=edges: make(np.array(e)), r"\w+ needs edges")
+        for of, make in COUNTED.items()
+        for edges in ([1.0, 3.0, 2.0], [0.0, nan, 1.0], [nan], [[0.0, 1.0]])
+    },
+    **{
+        f"usual share {q}": (lambda q=q: whole(usual=q), "GradientAndShareQuery needs a usual")
+        for q in (-0.1, 1.5, 1e6, nan)
+    },
     "the same point twice": (lambda: difference(W.copy()), "Gradient.* two points that differ"),
     "a point of another shape": (lambda: difference(W[:-1]), "GradientQuery needs .* of shape"),
     "a complex point": (lambda: difference(W + 1j), "GradientQuery needs .* complex128"),
@@ -163,8 +193,9 @@ def of_norm(norm):
 WITHOUT_PRICE = {
     **{f"gradient, clip {c}": GradientQuery(UNBOUNDED, W, c) for c in (0.0, -1.0, 1e308, inf, nan)},
     "gradient without a clip": GradientQuery(UNBOUNDED, W),
+    "difference, clip 1e-200": difference(W, w=np.ones(D), clip=1e-200),
     "difference": difference(W, UNBOUNDED, np.full(D, 1e200)),
-    **{f"equations, {R}": NormalEquationsQuery(of_norm(R), 0.5) for R in (1e200, 1e-200)},
+    **{f"equations, {R}": NormalEquationsQuery(of_norm(R), 0.5) for R in (1e200, 1e-145)},
     **{
         f"{kind.__name__}, {G}": kind(SQUARED, score=G)
         for G in (1e-200, 1e200)
@@ -174,6 +205,10 @@ WITHOUT_PRICE = {
         f"selection, clip {c}": SelectionQuery(SQUARED, W, c, np.arange(D), 1)
         for c in (0.0, -1.0, 1e-300, inf, nan)
     },
+    **{f"intercept, clip {c}": InterceptGradientQuery(LOGISTIC, W, c) for c in (1e-200, -1.0, nan)},
+    **{f"share, weight {c}": whole(c) for c in (1e-200, -1.0, 1e305, nan)},
+    # Squares of such are numbers of a few digits.
+    **{f"score scale, {r}": ScoreScaleQuery(LOGISTIC, W, np.ones(1), r) for r in (1e-162, 1e305)},
     # The square of the row's length is zero, so that nothing would shorten it.
     "selection, norm": SelectionQuery(of_norm(1e-200), W, 1.0, np.arange(D), 1),
 }

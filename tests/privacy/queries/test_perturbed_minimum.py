@@ -1,7 +1,7 @@
 """The perturbed minimiser: it is the minimiser, in every layout, and says nothing else."""
 
 from dataclasses import replace
-from math import inf, log1p
+from math import inf, log, log1p, sqrt
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ from skdp.privacy.accounting import Ledger, PerturbedGaussianDP, Spend
 from skdp.privacy.mechanisms import ObjectivePerturbation, largest_jacobian
 from skdp.privacy.queries import PerturbedMinimumQuery, perturbed_minimum
 from skdp.privacy.rows import BoundedBlock, DenseRows
-from skdp.problem import Problem, RowBounds
+from skdp.problem import Problem, RowBounds, RowMap
 from skdp.problem.losses import HuberisedHinge, Logistic, SquaredHinge
 from skdp.problem.penalties import L2, Tikhonov
 from skdp.testing import check_noise, row_stores
@@ -109,6 +109,25 @@ def test_plans_fit_their_spend_and_leave_room_for_rounding(mu, n):
     # The noise that hides the tolerance is small beside that of the slope in every direction.
     flattest = mechanism.noise_scale / query.strength
     assert mechanism.output_noise_scale <= 0.6 * flattest
+
+
+# Rows whose parts, in other coordinates, are long and cancel.
+FAR = RowMap(np.ones(20), None, np.full(20, 1e4), norm=1e-3)
+
+
+@pytest.mark.parametrize("mu", [0.3, 3.0, 1e3])
+@pytest.mark.parametrize("n", [5, 10**7])
+@pytest.mark.parametrize("row_map", [None, FAR], ids=["as they come", "far"])
+def test_plans_are_as_strong_and_tolerant_as_theorem_o3_asks_for(row_map, n, mu):
+    query = planned(Problem(Logistic(), n, 20, RowBounds(1.0, row_map=row_map)), mu)
+    mechanism, m = query.mechanism(REPLACE, Spend(mu**2)), query.strength
+    far = 1e12
+    growth = (query.rounding(far, 0.0) - query.rounding(0.0, 0.0)) / far
+    assert m >= 20 * growth * (1 - 1e-9)
+    longest = 2 * mechanism.longest / m + sqrt(2 * n * log(2.0) / m)
+    assert query.tolerance >= 2.5 * query.rounding(longest, mechanism.longest) * (1 - 1e-9)
+    # Two computed minimisers are each this far from the one that both data sets share.
+    assert mechanism.output_sensitivity >= 2 * query.tolerance / m
 
 
 LONG = np.finfo(np.longdouble).eps < 1e-18

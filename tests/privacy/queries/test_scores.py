@@ -4,7 +4,7 @@ from math import exp, log, sqrt
 
 import numpy as np
 import pytest
-from examples_of_scores import timed
+from examples_of_scores import cancelled, timed
 
 from skdp.privacy import Adjacency
 from skdp.privacy.queries import ScoreAndCurvatureQuery, ScoreMomentsQuery
@@ -178,6 +178,13 @@ def test_long_rows_stay_within_small_bounds(alpha):
 @pytest.mark.parametrize("scale", [0.5, 1.0])
 def test_people_of_opposite_places_are_nearly_as_far_apart_as_declared(scale):
     assert 0.8 < timed(scale).check(Adjacency.REPLACE_ONE) <= 1
+
+
+def test_parts_of_a_curvature_that_cancel_are_within_its_bound_and_margin():
+    example = cancelled()
+    assert example.query.rounding < 1e-4
+    for adjacency in Adjacency:
+        example.check(adjacency)
 
 
 def test_rows_that_one_person_has_do_not_decide_which_scores_of_others_are_clipped():
