@@ -371,8 +371,9 @@ def _agreement(gradients: deque[np.ndarray], noise: float) -> float:
     m, p = len(gradients), gradients[0].size
     if m == 1:
         return 0.0
-    total = sum(gradients, start=np.zeros(p))
-    products = float(total @ total - sum(g @ g for g in gradients))
+    of_all = np.array(gradients)
+    total = of_all.sum(axis=0)
+    products = float(total @ total - np.vdot(of_all, of_all))
     return products / (noise**2 * sqrt(2 * m * (m - 1) * p))
 
 
