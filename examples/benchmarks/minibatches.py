@@ -25,7 +25,7 @@ from threadpoolctl import threadpool_limits
 
 from skdp import DPLogisticRegression, plan
 from skdp.privacy.accounting import gdp, subsampling
-from skdp.solvers import GD, SVRG, minibatches
+from skdp.solvers import GD, SVRG, minibatch_noise
 
 D, TEST, NORM = 20, 200_000, 1.0
 HEAD = (
@@ -61,7 +61,7 @@ def risk(w, X, y):
 
 def forget():
     """Let the next fit plan its noise anew."""
-    minibatches.noise_unit.cache_clear()
+    minibatch_noise.noise_unit.cache_clear()
     for found in ("limit", "_sampled_losses", "_one"):
         getattr(subsampling, found).cache_clear()
 
